@@ -1,12 +1,13 @@
 """Helpers for arrays and symbols: modes, layouts, sizes and shape inference."""
 
 import ctypes
+import itertools
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import methodcaller
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
@@ -114,19 +115,45 @@ def flat(args: Any) -> List[Any]:
     return [args] if isinstance(args, (mx.sym.Symbol, mx.nd.NDArray)) else []
 
 
+def contexts(ctx: Any) -> List[mx.Context]:
+    """Return the contexts of a ``ctx`` argument; None stands for the current one.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a context nor a list of them.
+    """
+    ctx = mx.current_context() if ctx is None else ctx
+    found = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
+    if not found or not all(isinstance(each, mx.Context) for each in found):
+        raise TypeError(f"ctx={ctx!r} is not a context: give mx.cpu(), mx.gpu(0), or a list of them")
+    return found
+
+
 def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
     """Return a symbol in classic mode."""
-    return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
+    return symbol.as_nd_ndarray()
 
 
-def in_mode(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
-    """Return a symbol in the mode that is set, classic or NumPy."""
-    return as_classic(symbol).as_np_ndarray() if mx.util.is_np_array() else as_classic(symbol)
+def in_mode(x: Any) -> Any:
+    """Return an array or a symbol in the mode that is set, classic or NumPy."""
+    return x.as_np_ndarray() if mx.util.is_np_array() else x.as_nd_ndarray()
 
 
 def read_by(symbol: mx.sym.Symbol, known: Dict[str, Any]) -> Dict[str, Any]:
     """Return the entries for the variables of a symbol. MXNet raises errors for others."""
     return {name: known[name] for name in symbol.list_inputs() if name in known}
+
+
+def operator_of(symbol: mx.sym.Symbol, inputs: Container[str], flags: Iterable[Tuple]) -> Callable:
+    """Return the operator that runs a graph as a block does, from arrays for ``list_inputs``.
+
+    MXNet runs operators one by one that read an array of neither list.
+    """
+    indices: Dict[str, List[int]] = {"data_indices": [], "param_indices": []}
+    for index, name in enumerate(symbol.list_inputs()):
+        indices["data_indices" if name in inputs else "param_indices"].append(index)
+    return mx.nd.CachedOp(symbol, [*indices.items(), *flags])
 
 
 def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:
@@ -172,13 +199,8 @@ def runs_of(axes: Sequence[int]) -> List[List[int]]:
     >>> runs_of([0, 1, 4, 2, 3])
     [[0, 1], [4], [2, 3]]
     """
-    runs: List[List[int]] = []
-    for axis in axes:
-        if runs and runs[-1][-1] == axis - 1:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
+    runs = itertools.groupby(enumerate(axes), lambda place: place[1] - place[0])
+    return [[axis for _, axis in run] for _, run in runs]
 
 
 def foreach(F: Any, body: Callable, data: Any, states: Any) -> Tuple[Any, Any]:

@@ -1,12 +1,11 @@
 """Convert the padding of an existing net to SAME."""
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-import mxnet as mx
 from mxnet.gluon import Block, HybridBlock
 
+from .arrays import classic
 from .nn.base import operator_arguments, windowed
 from .same_rules import counts_padding, meant_as_same, pads_as_same, windows_in
 from .sized import Sized
@@ -228,15 +227,12 @@ def _check(place):
 
 def _change_graphs(places):
     """Change operators of the graphs of SymbolBlocks."""
+    nodes = [place.node for place in places]
     for block, graph in {place.block: place.graph for place in places}.items():
-        graph.rewrite(partial(_as_same, [place.node for place in places]))
+        graph.rewrite(lambda graph, node: as_same(graph, node) if node in nodes else None)
         inputs, symbol = block._cached_graph
-        restore = "as_np_ndarray" if type(symbol) is not mx.sym.Symbol else "as_nd_ndarray"
-        block._cached_graph = inputs, getattr(graph.symbol(), restore)()
-
-
-def _as_same(chosen, graph, node):
-    return as_same(graph, node) if node in chosen else None
+        _, restore = classic(symbol)
+        block._cached_graph = inputs, restore(graph.symbol())
 
 
 def _change(block):

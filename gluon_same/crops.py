@@ -33,7 +33,7 @@ def crop_of(graph: Graph, node: Node) -> Optional[Crop]:
     if node.op != "slice" or any(step not in (None, 1) for step in node.get("step") or ()):
         return None
     before, after = graph.shape(node.inputs[0]), graph.shape(node.out)
-    if before is None or after is None or len(before) < 3 or before[:2] != after[:2]:
+    if len(before) < 3 or before[:2] != after[:2]:
         return None
     begins = [(n + (b or 0)) % n for n, b in zip(before, node.get("begin"))]
     begins += [0] * (len(before) - len(begins))
@@ -56,11 +56,14 @@ def windows_of(node: Node) -> List[Tuple[int, ...]]:
     return list(zip(kernel, *given))
 
 
+def is_convolution(node: Node) -> bool:
+    """Return whether an operator is a convolution with the channels first."""
+    return node.op == "Convolution" and node.get("layout") in FIRST
+
+
 def is_pointwise(node: Node) -> bool:
     """Return whether an operator is a 1x1 convolution that reads each pixel once."""
-    if node.op != "Convolution" or node.get("layout") not in FIRST:
-        return False
-    return set(windows_of(node)) == {(1, 1, 1, 0)}
+    return is_convolution(node) and set(windows_of(node)) == {(1, 1, 1, 0)}
 
 
 def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
@@ -86,9 +89,9 @@ sink_normalized = partial(sink, normalized=True)
 
 def sink_past_pooling(graph: Graph, node: Node) -> Optional[Entry]:
     """Move a crop past a pooling whose windows do not reach the dropped elements."""
-    cut = node.inputs[0].node if node.inputs else node
-    crop, size, out = crop_of(graph, cut), graph.shape(cut.out) or (), graph.shape(node.out)
-    if crop is None or out is None or graph.uses(node.inputs[0]) > 1 or not _keeps_most(graph, cut):
+    cut = node.data.node
+    crop, size, out = crop_of(graph, cut), graph.shape(cut.out), graph.shape(node.out)
+    if crop is None or not out or graph.uses(node.data) > 1 or not _keeps_most(graph, cut):
         return None
     found = _pooled(node, crop, size[2:], out[2:])
     if found is None:
@@ -106,12 +109,9 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
     normalized : bool
         As for :func:`sink`.
     """
-    pad = node.inputs[0].node if node.inputs else node
-    size, out = graph.shape(pad.inputs[0]) if pad.inputs else None, graph.shape(node.out)
-    if node.op != "Convolution" or size is None or out is None:
-        return None
-    pairs = zeros_of(pad)
-    if pairs is None or node.get("layout") not in FIRST:
+    pad = node.data.node
+    size, out, pairs = graph.shape(pad.data), graph.shape(node.out), zeros_of(pad)
+    if not is_convolution(node) or not size or not out or not pairs:
         return None
     cuts = []
     for (k, s, d, own), n, (before, after) in zip(windows_of(node), size[2:], pairs):
@@ -134,11 +134,11 @@ def _reaches_pooling(graph, node, crop, normalized):
     size, entry = graph.shape(node.out), node.out
     while True:
         (taker, *others) = graph.takers(entry)
-        if taker is None or others:
+        if others:
             return False
         if taker.op == "Pooling":
             out = graph.shape(taker.out)
-            return out is not None and _pooled(taker, crop, size[2:], out[2:]) is not None
+            return bool(out) and _pooled(taker, crop, size[2:], out[2:]) is not None
         if not _is_elementwise(taker, normalized) or taker.inputs[0] != entry:
             return False
         entry = taker.out

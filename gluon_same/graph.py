@@ -62,6 +62,19 @@ class Node:
         """Return the node's first result."""
         return Entry(self, 0)
 
+    @property
+    def data(self) -> "Entry":
+        """Return the node's first input, or its own result if it has no input."""
+        return self.inputs[0] if self.inputs else self.out
+
+    def operands(self, *operators: str) -> Iterator[Tuple["Entry", "Entry"]]:
+        """Yield the two inputs of one of these operators, in both orders unless their order matters."""
+        if self.op in operators:
+            one, other = self.inputs
+            yield one, other
+            if not self.op.endswith(("_sub", "_div")):
+                yield other, one
+
 
 class Entry(NamedTuple):
     """One result of a node."""
@@ -72,6 +85,9 @@ class Entry(NamedTuple):
 
 #: A function that returns the replacement of an operator's first result, or None.
 Rule = Callable[["Graph", Node], Optional[Entry]]
+
+#: Stands for the results of a graph among the consumers of an entry.
+RESULT = Node("", "")
 
 #: Operators with subgraphs of their own.
 LOOPS = {"_foreach", "_while_loop", "_cond"}
@@ -108,14 +124,14 @@ class Graph:
             nodes.append(Node(each["op"], each["name"], sources, each.get("subgraphs"), **attrs))
         self.heads = [Entry(nodes[i], index) for i, index, *_ in content["heads"]]
         self._names = {node.name for node in nodes}
-        self._takers: Dict[Entry, List[Optional[Node]]] = {}
+        self._takers: Dict[Entry, List[Node]] = {}
         self._shapes: Dict[Entry, Shape] = {}
         self._dtypes: Dict[Entry, Any] = {}
         self._inferred: Set[Node] = set()  # the nodes whose shapes and dtypes are known
 
-    def nodes(self, heads: Optional[Sequence[Entry]] = None) -> Iterator[Node]:
-        """Yield all nodes that the results depend on, or other entries, inputs first."""
-        done, stack = set(), [entry.node for entry in reversed(heads or self.heads)]
+    def nodes(self) -> Iterator[Node]:
+        """Yield all nodes that the results depend on, inputs first."""
+        done, stack = set(), [entry.node for entry in reversed(self.heads)]
         while stack:
             node = stack[-1]
             waiting = [entry.node for entry in reversed(node.inputs) if entry.node not in done]
@@ -183,7 +199,7 @@ class Graph:
     def _walk(self, rules, dtype, dry=False):
         nodes = self.infer()
         self._takers = {}
-        for taker, entries in [*((node, node.inputs) for node in nodes), (None, self.heads)]:
+        for taker, entries in [*((node, node.inputs) for node in nodes), (RESULT, self.heads)]:
             for entry in entries:
                 self._takers.setdefault(entry, []).append(taker)
         moved: Dict[Entry, Entry] = {}
@@ -211,13 +227,13 @@ class Graph:
         """Return the number of consumers of an entry. Valid only inside a rule."""
         return len(self.takers(entry))
 
-    def takers(self, entry: Entry) -> List[Optional[Node]]:
-        """Return the consumers of an entry; None stands for a graph result. Valid only inside a rule."""
-        return self._takers.get(entry, [None])
+    def takers(self, entry: Entry) -> List[Node]:
+        """Return the consumers of an entry; RESULT is that of a result. Valid only inside a rule."""
+        return self._takers.get(entry, [RESULT])
 
-    def shape(self, entry: Entry) -> Optional[Shape]:
-        """Return the shape of an entry; None if unknown. Valid only inside a rule."""
-        return self._shapes.get(entry)
+    def shape(self, entry: Entry) -> Shape:
+        """Return the shape of an entry; () if unknown. Valid only inside a rule."""
+        return self._shapes.get(entry, ())
 
     def note_shape(self, entry: Entry, shape: Shape) -> Entry:
         """Tell rules the shape of a new entry before shapes are inferred again; return the entry."""
@@ -243,9 +259,13 @@ class Graph:
         given = [x if isinstance(x, Entry) else self.constant(near, "constant", x) for x in inputs]
         return Node(op, self._fresh(near.name), given, **attrs).out
 
-    def with_data(self, node: Node, data: Entry, **changed: Any) -> Entry:
-        """Return the result of a copy of an operator with another first input, and other arguments."""
-        return self.new(node.op, node, [data, *node.inputs[1:]], **{**node.attrs, **changed})
+    def like(self, node: Node, inputs: Sequence[Any], **changed: Any) -> Entry:
+        """Return the result of a copy of an operator with other inputs, and other arguments."""
+        return self.new(node.op, node, inputs, **{**node.attrs, **changed})
+
+    def with_data(self, node: Node, data: Entry, at: int = 0, **changed: Any) -> Entry:
+        """Return the result of a copy of an operator with one other input, and other arguments."""
+        return self.like(node, [*node.inputs[:at], data, *node.inputs[at + 1 :]], **changed)
 
     def graft(self, symbol: mx.sym.Symbol, near: Node, inputs: Dict[str, Entry]) -> Entry:
         """Return the result of a copy of a symbol's operators, named after a node that it replaces.

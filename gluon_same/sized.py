@@ -9,7 +9,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter, ParameterDict, SymbolBlock
 
 from . import arguments
-from .arrays import as_classic, fix_shape, flat, in_mode, read_by, settle
+from .arrays import as_classic, fix_shape, flat, in_mode, operator_of, read_by, settle
 from .saving import Saved, write
 from .trace import Trace, nest
 
@@ -127,18 +127,15 @@ class Sized(Saved, SymbolBlock):
                 f"{self.name} is deployed for float32 inputs, and received {odd[0]}: "
                 "give x.astype('float32')"
             ) from failure
-        return list(results) if isinstance(results, (list, tuple)) else [results]
+        return flat(results)
 
     def _operator(self, training):
         key = training and True in self._graphs
         if key not in self._operators:
             graph = self._graphs[key]
-            places, names = {name: i for i, name in enumerate(self._inputs)}, graph.list_inputs()
-            sources = [places.get(name, self._params._params.get(name)) for name in names]
-            data = [i for i, name in enumerate(names) if name in places]
-            params = [i for i, name in enumerate(names) if name not in places]
-            flags = [("data_indices", data), ("param_indices", params), *self._flags]
-            self._operators[key] = mx.nd.CachedOp(graph, flags), sources
+            places = {name: i for i, name in enumerate(self._inputs)}
+            sources = [places.get(n, self._params._params.get(n)) for n in graph.list_inputs()]
+            self._operators[key] = operator_of(graph, self._inputs, self._flags), sources
         return self._operators[key]
 
     def _value(self, parameter, given, context):

@@ -15,7 +15,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock
 
 from .arguments import shape_of
-from .arrays import flat, in_thread
+from .arrays import flat, in_mode, in_thread
 from .deployment.deploy import deploy, ready
 from .deployment.running import error, flags
 from .deployment.timing import in_turns
@@ -194,8 +194,7 @@ def _array(given: Any, shape: Sequence[int], context: mx.Context) -> Any:
     """Return the array that was given, or a random one of the shape."""
     if isinstance(given, mx.nd.NDArray):
         return given
-    found = in_thread(mx.nd.array, np.random.RandomState(0).normal(size=shape), context)
-    return found.as_np_ndarray() if mx.util.is_np_array() else found
+    return in_mode(in_thread(mx.nd.array, np.random.RandomState(0).normal(size=shape), context))
 
 
 def _flagged(block: Sized, **given: bool) -> Sized:

@@ -105,7 +105,7 @@ def _padded_by_code(graph, ours):
     """Return names of operators with a pad before or a crop after, except for those of our layers."""
     found = set()
     for node in graph.nodes():
-        source = node.inputs[0].node if node.inputs else node
+        source = node.data.node
         if _crops(node) and of_node(source) and not node.name.startswith(ours):
             found.add(source.name)
         if of_node(node) and source.op == "Pad" and not source.name.startswith(ours):

@@ -56,20 +56,17 @@ def use_equal_shapes(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a broadcasting sum or product with its equal-shape form."""
     if node.op not in EQUAL:
         return None
-    shapes = [graph.shape(entry) for entry in node.inputs]
-    if None in shapes or shapes[0] != shapes[1]:
-        return None
-    return graph.new(EQUAL[node.op], node, node.inputs)
+    one, other = map(graph.shape, node.inputs)
+    return graph.new(EQUAL[node.op], node, node.inputs) if one and one == other else None
 
 
 def use_pooling(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace the spatial mean, sum or maximum with global pooling."""
-    shape = graph.shape(node.inputs[0]) if node.inputs else None
-    ones = set(_tuple(node.get("output_size", 1))) <= {1}
+    shape, ones = graph.shape(node.data), set(_tuple(node.get("output_size", 1))) <= {1}
     adaptive = node.op == "_contrib_AdaptiveAvgPooling2D" and ones
     kind = "avg" if adaptive else REDUCTIONS.get(node.op)
     axes = (2, 3) if adaptive else reduced_axes(graph, node)
-    if kind is None or shape is None or len(shape) != 4 or axes != (2, 3):
+    if kind is None or len(shape) != 4 or axes != (2, 3):
         return None
     pooled = graph.new("Pooling", node, node.inputs, pool_type=kind, global_pool=True, kernel=(1, 1))
     if node.op == "sum":
@@ -93,7 +90,7 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 
 def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a shift and a clip at 0 with a hard sigmoid, unless a layer absorbs them."""
-    shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
+    shift, high = node.data.node, float(node.get("a_max", 0))
     if shift.get("act_type") == "relu":
         shift = shift.inputs[0].node
     if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 1 / MOST <= high <= MOST:
@@ -109,9 +106,7 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
 
 def use_gelu(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace ``x * (1 + erf(x / sqrt(2)))`` with twice oneDNN's GELU."""
-    if node.op not in PRODUCTS:
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
+    for x, gate in node.operands(*PRODUCTS):
         shift = gate.node
         if shift.op != "_plus_scalar" or scalar(shift) != 1 or shift.inputs[0].node.op != "erf":
             continue
@@ -130,7 +125,7 @@ def use_prelu(graph: Graph, node: Node) -> Optional[Entry]:
     if not upper.get("act_type") == lower.node.get("act_type") == "relu":
         return None
     minus, values, shape = lower.node.inputs[0].node, graph.param(slopes), graph.shape(node.out)
-    if values is None or shape is None or factor_of(minus) != -1 or minus.inputs != upper.inputs:
+    if values is None or not shape or factor_of(minus) != -1 or minus.inputs != upper.inputs:
         return None
     wide = (1,) * (len(shape) - values.ndim) + values.shape
     if values.size > 1 and (len(shape) < 2 or wide != (1, shape[1], *[1] * (len(shape) - 2))):
@@ -152,20 +147,18 @@ def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
         factor = factor_of(entry.node)
         if factor is None or graph.uses(entry) > 1 or graph.shape(entry) != graph.shape(node.out):
             continue
-        inputs = list(node.inputs)
-        inputs[i] = entry.node.inputs[0]
         if node.op in PRODUCTS:
-            moved = graph.new(node.op, node, inputs, **node.attrs)
+            moved = graph.with_data(node, entry.node.inputs[0], i)
             return graph.new("_mul_scalar", node, [moved], scalar=factor)
         own = factor_of(node)
         if own is not None:
-            return graph.new("_mul_scalar", node, inputs, scalar=own * factor)
+            return graph.new("_mul_scalar", node, entry.node.inputs, scalar=own * factor)
     return None
 
 
 def scale_before_clip(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the result of a layer before its clip instead of after it, so that the weights absorb it."""
-    factor, clip = factor_of(node) or 0, node.inputs[0].node if node.inputs else node
+    factor, clip = factor_of(node) or 0, node.data.node
     if factor <= 0 or clip.op != "clip" or graph.uses(clip.out) > 1 or graph.uses(clip.inputs[0]) > 1:
         return None
     if clip.inputs[0].node.op not in LAYERS:
@@ -194,8 +187,8 @@ def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
 
 def reduced_axes(graph: Graph, node: Node) -> Tuple[int, ...]:
     """Return the axes along which an operator reduces; none if it does not, or they are not known."""
-    shape, axes = graph.shape(node.inputs[0]) if node.inputs else None, node.get("axis")
-    if shape is None or axes is None or node.get("exclude", False):
+    shape, axes = graph.shape(node.data), node.get("axis")
+    if not shape or axes is None or node.get("exclude", False):
         return ()
     return tuple(sorted(axis % len(shape) for axis in _tuple(axes)))
 

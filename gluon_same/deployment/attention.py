@@ -1,6 +1,6 @@
 """Rules for products of matrices, and for slices of a layer's result, as in attention."""
 
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -25,15 +25,15 @@ def slice_layer(graph: Graph, node: Node) -> Optional[Entry]:
     This requires that the other slices are of other channels, and that nothing else reads the layer.
     """
     found = slice_of(graph, node.out)
-    takers: List[Any] = graph.takers(found[0]) if found else [None]
-    slices: Any = [each and each.op == "slice_axis" and slice_of(graph, each.out) for each in takers]
+    takers = graph.takers(found[0]) if found else []
+    slices: Any = [each.op == "slice_axis" and slice_of(graph, each.out) for each in takers]
     if not found or not all(slices):
         return None
     data, axis, *ends = found
     seen = [place for each in slices for place in range(*each[2:])]
     if {each[1] for each in slices} != {axis} or len({*seen}) < len(seen):
         return None
-    return _part(graph, data, axis, np.arange(*ends)) if len(graph.shape(data) or ()) > 2 else None
+    return _part(graph, data, axis, np.arange(*ends)) if len(graph.shape(data)) > 2 else None
 
 
 def _part(graph, entry, axis, kept):
@@ -50,7 +50,7 @@ def _part(graph, entry, axis, kept):
     if node.op not in {"transpose", *RESHAPES, *ELEMENTWISE} or len(node.inputs) > 1:
         return None
     before = graph.shape(node.inputs[0])
-    if before is None or shape is None or graph.uses(node.inputs[0]) > 1:
+    if not before or not shape or graph.uses(node.inputs[0]) > 1:
         return None
     if node.op == "transpose" and np.prod(shape) < LEAST:
         return None
@@ -78,11 +78,11 @@ def _part(graph, entry, axis, kept):
 
 def scale_operand(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the first operand of a product of matrices instead of its result, which is larger."""
-    factor, product = factor_of(node), node.inputs[0].node if node.inputs else node
+    factor, product = factor_of(node), node.data.node
     if factor is None or product.op != "batch_dot" or graph.uses(product.out) > 1:
         return None
     data, result = (graph.shape(entry) for entry in (product.inputs[0], product.out))
-    if data is None or result is None or np.prod(data) >= np.prod(result):
+    if not data or not result or np.prod(data) >= np.prod(result):
         return None
     scaled = graph.new("_mul_scalar", node, product.inputs[:1], scalar=factor)
     return graph.with_data(product, scaled)
@@ -90,8 +90,8 @@ def scale_operand(graph: Graph, node: Node) -> Optional[Entry]:
 
 def transpose_operand(graph: Graph, node: Node) -> Optional[Entry]:
     """Let a product of matrices read an operand by columns instead of transposing it before."""
-    shape = graph.shape(node.out) if node.op == "batch_dot" else None
-    if shape is None:
+    shape = graph.shape(node.out)
+    if node.op != "batch_dot" or not shape:
         return None
     *first, row, column = range(len(shape))
     for i, name in enumerate(("transpose_a", "transpose_b")):
@@ -99,9 +99,7 @@ def transpose_operand(graph: Graph, node: Node) -> Optional[Entry]:
         if swap.op != "transpose" or graph.uses(swap.out) > 1:
             continue
         if swap.get("axes") == (*first, column, row):
-            inputs: Any = list(node.inputs)
-            inputs[i] = swap.inputs[0]
-            return graph.new(node.op, node, inputs, **{**node.attrs, name: not node.get(name, False)})
+            return graph.with_data(node, swap.inputs[0], i, **{name: not node.get(name, False)})
     return None
 
 

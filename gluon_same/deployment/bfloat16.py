@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 
 from ..graph import Entry, Graph, Node
-from .fold_batchnorm import LAYERS
+from .activations import LAYERS
 
 #: Operators that accept both dtypes, provided all inputs have the same one.
 EITHER = {"Pooling", "Concat", "elemwise_add", "clip"}
@@ -19,13 +19,13 @@ _OF_ARRAYS = np.dtype([("bfloat16", np.uint16)])
 
 def lower_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Compute a layer in bfloat16 between casts, and cast constant weights once."""
-    if node.op not in LAYERS or node.op == "Deconvolution" or _casts_to(node.inputs[0], _SMALL):
+    if node.op not in LAYERS or _casts_to(node.inputs[0], _SMALL):
         return None
-    if len(graph.shape(node.inputs[0]) or ()) not in (2, 4):
+    if len(graph.shape(node.inputs[0])) not in (2, 4):
         return None
     data, *weights = node.inputs
     inputs = [_cast(graph, node, data, _SMALL), *(_weight(graph, node, entry) for entry in weights)]
-    lowered = graph.new(node.op, node, inputs, **node.attrs)
+    lowered = graph.like(node, inputs)
     return _cast(graph, node, lowered, _FULL)
 
 
@@ -38,7 +38,7 @@ def sink_cast(graph: Graph, node: Node) -> Optional[Entry]:
     known = node.get("kernel") and node.get("pool_type", "max") in ("max", "avg")
     if node.op == "Pooling" and not known:
         return None  # which oneDNN does not compute
-    lowered = graph.new(node.op, node, [entry.node.inputs[0] for entry in node.inputs], **node.attrs)
+    lowered = graph.like(node, [entry.node.inputs[0] for entry in node.inputs])
     return _cast(graph, node, lowered, _FULL)
 
 

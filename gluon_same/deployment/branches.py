@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 
 import numpy as np
 
-from ..crops import FIRST, windows_of
+from ..crops import FIRST, is_convolution, windows_of
 from ..graph import Entry, Graph, Node
 from .convolutions import LEAST
 from .fold_batchnorm import weights_of, widened, with_weights
@@ -27,7 +27,7 @@ def join_convolutions(graph: Graph, node: Node) -> Optional[Entry]:
     depthwise kernels are padded with zeros to the largest.
     """
     layers = [entry.node for entry in _parts(graph, node.out)]
-    if len(layers) < 2 or not all(map(_is_convolution, layers)):
+    if len(layers) < 2 or not all(map(is_convolution, layers)):
         return None
     if any(graph.uses(entry) > 1 for entry in node.inputs):
         return None
@@ -58,12 +58,10 @@ def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     what would be concatenated.
     """
     parts = _parts(graph, node.inputs[0]) if node.op == "Convolution" else []
-    takers: List[Any] = graph.takers(node.inputs[0]) if parts else [None]
-    if not all(taker and _is_dense(taker) for taker in takers):
+    takers = graph.takers(node.data)
+    if not parts or not all(map(_is_dense, takers)):
         return None
-    whole, *results = (
-        np.prod(graph.shape(each) or ()) for each in (node.inputs[0], *(t.out for t in takers))
-    )
+    whole, *results = (np.prod(graph.shape(each)) for each in (node.inputs[0], *(t.out for t in takers)))
     weight, bias = weights_of(graph, node)
     if weight is None or (len(parts) - 1) * sum(results) > whole:
         return None
@@ -71,7 +69,7 @@ def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     (first, own), *others = zip(parts, np.split(weight, ends, axis=1))
     result = with_weights(graph, node, first, own, bias)
     for part, own in others:
-        term = graph.new(node.op, node, [part, own], **{**node.attrs, "no_bias": "True"})
+        term = graph.like(node, [part, own], no_bias=True)
         result = graph.new("elemwise_add", node, [result, term])
     return result
 
@@ -81,7 +79,7 @@ def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
     parts = _parts(graph, node.inputs[0]) if node.op == "Pooling" else []
     if not parts or graph.uses(node.inputs[0]) > 1 or node.get("layout") not in FIRST:
         return None
-    before, after = (np.prod(graph.shape(entry) or ()) for entry in (node.inputs[0], node.out))
+    before, after = (np.prod(graph.shape(entry)) for entry in (node.inputs[0], node.out))
     if after >= before:
         return None
     pooled = [graph.with_data(node, part) for part in parts]
@@ -90,7 +88,7 @@ def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
 
 def add_to_sum(graph: Graph, node: Node) -> Optional[Entry]:
     """Add what is no convolution first, so that both convolutions add to a sum as they are computed."""
-    for one, other in (node.inputs, node.inputs[::-1]) if node.op == "elemwise_add" else ():
+    for one, other in node.operands("elemwise_add"):
         terms = one.node.inputs if one.node.op == node.op and graph.uses(one) == 1 else []
         if {term.node.op for term in terms} == {"Convolution"} and other.node.op != "Convolution":
             first = graph.new(node.op, node, [other, terms[0]])
@@ -108,7 +106,7 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if [graph.uses(part) for part in parts] != [2, 1]:
         return None
     (layer, before), (cheap, after) = (_layer(graph, part) for part in parts)
-    if not _is_dense(layer) or not _is_convolution(cheap) or cheap.inputs[0] != parts[0]:
+    if not _is_dense(layer) or not is_convolution(cheap) or cheap.inputs[0] != parts[0]:
         return None
     (weight, bias), (kernels, shift) = weights_of(graph, layer), weights_of(graph, cheap)
     if weight is None or kernels is None or kernels.shape[:2] != (len(weight), 1) or weight.ndim != 4:
@@ -134,7 +132,7 @@ def join_by_copies(graph: Graph, node: Node) -> Optional[Entry]:
     If all parts have the same layout, it copies the channels of one sample number by number, with a
     function call for each.
     """
-    parts, shape = _parts(graph, node.out), graph.shape(node.out) or ()
+    parts, shape = _parts(graph, node.out), graph.shape(node.out)
     if len(parts) < 2 or len(shape) != 4 or shape[0] != 1 or prod(shape) < LEAST:
         return None
     if any(part.node.op not in BLOCKED for part in parts):
@@ -150,12 +148,8 @@ def _parts(graph, entry):
     return join[1] if join and join[0] == 1 else []
 
 
-def _is_convolution(node):
-    return node.op == "Convolution" and node.get("layout") in FIRST
-
-
 def _is_dense(node):
-    return _is_convolution(node) and node.get("num_group", 1) == 1
+    return is_convolution(node) and node.get("num_group", 1) == 1
 
 
 def _layer(graph, entry):

@@ -11,12 +11,13 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
-from ..crops import ELEMENTWISE, FIRST, crop_of, zeros_of
-from ..graph import Entry, Graph, Node, Rule
+from ..crops import ELEMENTWISE, FIRST, crop_of, is_convolution, zeros_of
+from ..graph import RESULT, Entry, Graph, Node, Rule
 from .clean import RESHAPES
 from .convolutions import PAIRS
 from .fold_batchnorm import LAYERS, weights_of, with_weights
 from .layouts import BLOCKED, in_plain_memory
+from .moves import image_of
 
 #: Operators that compute each channel alike, and a finite number from 0.
 ALIKE = ELEMENTWISE | {"Pooling", "UpSampling"}
@@ -58,8 +59,8 @@ def _select(graph, near, data, channels, width):
 
 def select_slice(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a slice of channels by a selection."""
-    shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
-    if shape is None or len(shape) != 4 or shape[0] != 1 or node.get("axis") != 1:
+    shape = graph.shape(node.data)
+    if node.op != "slice_axis" or len(shape) != 4 or shape[0] != 1 or node.get("axis") != 1:
         return None
     kept = np.arange(shape[1])[slice(node.get("begin"), node.get("end"))]
     return _select(graph, node, node.inputs[0], kept, shape[1])
@@ -68,17 +69,14 @@ def select_slice(graph: Graph, node: Node) -> Optional[Entry]:
 def select_shuffle(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a channel shuffle, which swaps two axes of the channels, by a selection."""
     swap = node.inputs[0].node if node.op in RESHAPES else node
-    if swap.op not in ("SwapAxis", "transpose") or swap.inputs[0].node.op not in RESHAPES:
-        return None
     axes = {swap.get("dim1", 0), swap.get("dim2", 0)} if swap.op == "SwapAxis" else swap.get("axes")
-    data = swap.inputs[0].node.inputs[0]
-    shape, split = graph.shape(data), graph.shape(swap.inputs[0])
-    if axes not in ({1, 2}, (0, 2, 1, 3, 4)) or shape is None or split is None or len(split) != 5:
+    image, shape = image_of(graph, swap.data), graph.shape(node.out)
+    if swap.op not in ("SwapAxis", "transpose") or axes not in ({1, 2}, (0, 2, 1, 3, 4)):
         return None
-    if shape != graph.shape(node.out) or shape != (1, split[1] * split[2], *split[3:]):
+    if image is None or shape != graph.shape(image) or shape[0] != 1:
         return None
-    order = np.arange(shape[1]).reshape(split[1:3]).T.reshape(-1)
-    return _select(graph, node, data, order, shape[1])
+    order = np.arange(shape[1]).reshape(graph.shape(swap.data)[1:3]).T.reshape(-1)
+    return _select(graph, node, image, order, shape[1])
 
 
 def merge_selections(graph: Graph, node: Node) -> Optional[Entry]:
@@ -96,15 +94,15 @@ def sink_concatenated(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     found = [selection(graph, entry) for entry in node.inputs]
     found = [each if each and _is_padding(each) else None for each in found]
-    counts = [(graph.shape(entry) or (0, 0))[1] for entry in node.inputs]
-    if not any(found) or 0 in counts:
+    shapes = list(map(graph.shape, node.inputs))
+    if not any(found) or not all(shapes):
         return None
     kept, width = [], 0
-    for each, count in zip(found, counts):
+    for each, (_, count, *_) in zip(found, shapes):
         kept.append(width + np.arange(count))
         width += each.width if each else count
     inputs = [each.data if each else entry for each, entry in zip(found, node.inputs)]
-    joined = graph.new(node.op, node, inputs, **node.attrs)
+    joined = graph.like(node, inputs)
     return _select(graph, node, joined, np.concatenate(kept), width)
 
 
@@ -139,24 +137,24 @@ def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
 
 def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
     """Move a selection past an operator that treats channels alike."""
-    found = selection(graph, node.inputs[0]) if node.inputs else None
+    found = selection(graph, node.data)
     if found is None or not _connects(graph, node):
         return None
     data, channels, width = found
     if not _is_padding(found) and width > MOST_COMPUTED * len(channels):
         return None
     inputs: List[Entry] = [data, *node.inputs[1:]]
-    attrs: Dict[str, Any] = dict(node.attrs)
+    changed: Dict[str, Any] = {}
     if node.op in PAIRS:
         other = selection(graph, node.inputs[1])
         if other is None or width != other.width or not np.array_equal(channels, other.channels):
             return None
         inputs[1] = other.data
     elif node.op in RESHAPES:
-        (batch, _, *rest), node = graph.shape(node.out) or (), Node("Reshape", node.name)
-        attrs = {"shape": (batch, width, *rest)}
+        (batch, _, *rest), node = graph.shape(node.out), Node("Reshape", node.name)
+        changed["shape"] = (batch, width, *rest)
     elif node.op == "slice":
-        attrs.update((key, (None, None, *node.get(key)[2:])) for key in ("begin", "end"))
+        changed.update((key, (None, None, *node.get(key)[2:])) for key in ("begin", "end"))
     elif len(inputs) > 1:  # parameters of each channel
         fills = (1, 0, 0, 1) if node.op == "BatchNorm" else (0, 0)
         for i, fill in enumerate(fills[: len(inputs) - 1], 1):
@@ -165,13 +163,13 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
             wide[channels] = values
             inputs[i] = graph.constant(node, "wide", wide)
         if node.op == "Convolution":
-            attrs.update(num_filter=width, num_group=width)
-    return _select(graph, node, graph.new(node.op, node, inputs, **attrs), channels, width)
+            changed.update(num_filter=width, num_group=width)
+    return _select(graph, node, graph.like(node, inputs, **changed), channels, width)
 
 
 def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:
     """Let a layer read all channels, with weights of zero for those that are not selected."""
-    found = selection(graph, node.inputs[0]) if node.inputs else None
+    found = selection(graph, node.data)
     if found is None or not _absorbs(graph, node) or found.width > MOST * len(found.channels):
         return None
     weight, bias = weights_of(graph, node)
@@ -190,7 +188,7 @@ def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
     found = selection(graph, node.out)
     if found is None:
         return None
-    data, (first, *_), shape = found.data, found.channels, graph.shape(node.out) or ()
+    data, (first, *_), shape = found.data, found.channels, graph.shape(node.out)
     if np.array_equal(found.channels, first + np.arange(len(found.channels))):
         end = first + len(found.channels)
         return graph.new("slice_axis", node, [data], axis=1, begin=first, end=end)
@@ -220,7 +218,7 @@ def _can_pad(graph, entry, multiple):
             continue
         seen.add(entry)
         node, shape = entry.node, graph.shape(entry)
-        if shape is None or entry.output:
+        if not shape or entry.output:
             return False
         if not (_is_source(graph, node) or selection(graph, entry) or _joins(node)):
             if not _connects(graph, node):
@@ -228,15 +226,15 @@ def _can_pad(graph, entry, multiple):
             waiting += node.inputs[: 2 if node.op in PAIRS else 1]
         large = any(n > 1 for n in shape[2:])  # a slice of small results costs little
         for taker in graph.takers(entry):
-            if taker is not None and entry not in taker.inputs:
+            if taker is not RESULT and entry not in taker.inputs:
                 continue  # in this walk, a rule has replaced what it reads
-            if taker is not None and selection(graph, taker.out):
+            if selection(graph, taker.out):
                 continue  # which becomes a selection from the padded channels
-            if taker is not None and (_connects(graph, taker) or _joins(taker)):
+            if _connects(graph, taker) or _joins(taker):
                 waiting.append(taker.out)
-                if _joins(taker) and (graph.shape(taker.out) or (0, 1))[1] % multiple == 0:
+                if _joins(taker) and any(n % multiple == 0 for n in graph.shape(taker.out)[1:2]):
                     waiting += taker.inputs  # which are padded all or none
-            elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
+            elif large and not (_absorbs(graph, taker) and taker.inputs[0] == entry):
                 return False
     return True
 
@@ -244,30 +242,30 @@ def _can_pad(graph, entry, multiple):
 def _is_worth_a_slice(graph, node, count, multiple):
     """Return whether a layer has few filters, for which oneDNN computes a product of matrices."""
     kernel = node.get("kernel", ())
-    joins = any(taker and _joins(taker) for taker in graph.takers(node.out))
+    joins = any(map(_joins, graph.takers(node.out)))
     return prod(kernel) > 1 and count < multiple == min(MULTIPLES) and not joins
 
 
 def _is_source(graph, node):
     """Return whether a node is a layer with weights for each channel of its result."""
-    if node.op not in ("Convolution", "FullyConnected") or not graph.holds(*node.inputs[1:]):
-        return False
     if node.op == "FullyConnected":
-        return len(graph.shape(node.out) or ()) == 2 and None not in graph.takers(node.out)
-    return node.get("num_group", 1) == 1 and node.get("layout") in FIRST
+        fits = len(graph.shape(node.out)) == 2 and RESULT not in graph.takers(node.out)
+    else:
+        fits = is_convolution(node) and node.get("num_group", 1) == 1
+    return fits and graph.holds(*node.inputs[1:])
 
 
 def _absorbs(graph, node):
     if node.op not in LAYERS or not graph.holds(*node.inputs[1:]) or node.get("num_group", 1) != 1:
         return False
     if node.op == "FullyConnected":
-        return node.get("flatten", True) or len(graph.shape(node.inputs[0]) or ()) == 2
+        return node.get("flatten", True) or len(graph.shape(node.inputs[0])) == 2
     return node.get("layout") in FIRST
 
 
 def _connects(graph, node):
     """Return whether a node's result has the channels of its input, and may be padded like it."""
-    shapes = [graph.shape(entry) or () for entry in node.inputs]
+    shapes = [graph.shape(entry) for entry in node.inputs]
     if node.op == "Convolution":
         count = node.get("num_filter")
         depthwise = 1 < count == node.get("num_group") and shapes[0][1:2] == (count,)
@@ -277,7 +275,7 @@ def _connects(graph, node):
     if node.op in PAIRS:
         return len(shapes[0]) == len(shapes[1]) > 1 and shapes[0][:2] == shapes[1][:2]
     if node.op in RESHAPES:
-        shape, result = shapes[0], graph.shape(node.out) or ()
+        shape, result = shapes[0], graph.shape(node.out)
         pixel = not any(n > 1 for n in shape[2:] + result[2:])
         return len(shape) > 1 and shape[:2] == result[:2] and pixel
     if crop_of(graph, node) is not None or zeros_of(node) is not None:

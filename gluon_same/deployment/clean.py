@@ -57,14 +57,14 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op in MOVES and len(node.inputs) == 1:
         shape = graph.shape(node.out)
         reverses = node.op == "slice" and any(s is not None and s < 0 for s in node.get("step", ()))
-        drops = shape is not None and shape == graph.shape(node.inputs[0]) and not reverses
+        drops = bool(shape) and shape == graph.shape(node.inputs[0]) and not reverses
     return node.inputs[0] if drops else None
 
 
 def drop_like(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace an input of which an operator reads only the shape with that shape."""
     shape = graph.shape(node.out)
-    if node.op not in LIKE or len(node.inputs) != 2 or shape is None:
+    if node.op not in LIKE or len(node.inputs) != 2 or not shape:
         return None
     operator, attrs = LIKE[node.op](shape)
     if "align_corners" in node.attrs:
@@ -75,10 +75,10 @@ def drop_like(graph: Graph, node: Node) -> Optional[Entry]:
 def drop_broadcast(graph: Graph, node: Node) -> Optional[Entry]:
     """Read arrays before their broadcast where an operator can broadcast them."""
     operator, shape = BROADCAST.get(node.op, node.op), graph.shape(node.out)
-    if operator not in {"broadcast_to", *BROADCAST.values()} or shape is None:
+    if operator not in {"broadcast_to", *BROADCAST.values()} or not shape:
         return None
     small = [entry.node.inputs[0] if entry.node.op == "broadcast_to" else entry for entry in node.inputs]
-    sizes = [graph.shape(entry) or () for entry in small]
+    sizes = [graph.shape(entry) for entry in small]
     if small == node.inputs or any(len(size) != len(shape) for size in sizes):
         return None
     if operator != "broadcast_to" and np.broadcast_shapes(*sizes) != shape:
@@ -91,8 +91,8 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace an operator that reads only parameters, or only a shape, with a new parameter."""
     shape = graph.shape(node.out)
     sources = _known(graph, node)
-    given, most = graph.shape(node.inputs[0]) if node.op in OF_SHAPES else None, MOST
-    if given is not None:
+    given, most = graph.shape(node.data) if node.op in OF_SHAPES else (), MOST
+    if given:
         sources = [Node("null", "like")]
         values = {"like": mx.nd.zeros(given, dtype=graph.dtype(node.inputs[0]))}
         node = Node(node.op, node.name, [sources[0].out], **node.attrs)
@@ -101,7 +101,7 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
         most = max(MOST, sum(value.size for value in values.values()))
     else:
         return None
-    if np.prod(shape or 1) > most or (shape is None and node.op != SELECTS):
+    if np.prod(shape) > most or (not shape and node.op != SELECTS):
         return None
     if not sources:
         node = _of_shape(node, shape)

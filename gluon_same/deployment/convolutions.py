@@ -1,10 +1,10 @@
 """Convolutions for which oneDNN has only slow kernels, and those that copy."""
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 import numpy as np
 
-from ..crops import ELEMENTWISE, FIRST, windows_of
+from ..crops import ELEMENTWISE, FIRST, is_convolution, windows_of
 from ..graph import Entry, Graph, Node
 from .clean import drop_identity, fold_constants
 from .fold_batchnorm import affine, weights_of, with_weights
@@ -45,8 +45,8 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
     The dense layer computes all pixels of a window, channels last. A transpose then interleaves the
     rows of neighboring windows.
     """
-    kernel, shape = node.get("kernel", ()), graph.shape(node.inputs[0]) if node.inputs else None
-    if node.op != "Deconvolution" or len(kernel) != 2 or node.get("stride") != kernel or shape is None:
+    kernel, shape = node.get("kernel", ()), graph.shape(node.data)
+    if node.op != "Deconvolution" or len(kernel) != 2 or node.get("stride") != kernel or not shape:
         return None
     (batch, channels, height, width), (down, right) = shape, kernel
     filters, (weight, bias) = int(node.get("num_filter")), weights_of(graph, node)
@@ -69,18 +69,18 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
 
 def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a normalization before an activation with a depthwise convolution, which fuses with it."""
-    taker = graph.takers(node.out)[0] if graph.uses(node.out) == 1 else None
-    if node.op != "BatchNorm" or taker is None or taker.get("act_type") not in ("relu", "leaky"):
+    taker, *others = graph.takers(node.out)
+    if node.op != "BatchNorm" or others or taker.get("act_type") not in ("relu", "leaky"):
         return None
     found, shape = affine(graph, node), graph.shape(node.out)
-    if found is None or found.axis != 1 or shape is None or len(shape) != 4:
+    if found is None or found.axis != 1 or len(shape) != 4:
         return None
     return scaled(graph, node, found.data, found.scale, found.shift)
 
 
 def clip_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Insert a convolution that copies between a clip at 0 and what does not absorb it."""
-    x, shape = node.inputs[0] if node.inputs else node.out, graph.shape(node.out) or ()
+    x, shape = node.data, graph.shape(node.out)
     if node.op != "clip" or float(node.get("a_min")) != 0 or len(shape) != 4 or x.node.op not in ONEDNN:
         return None
     if x.node.op == "Convolution" and graph.uses(x) == 1:
@@ -92,10 +92,10 @@ def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a difference and its scale with two depthwise convolutions, which fuse with their sum."""
     found = affine(graph, node)
     difference = found.data.node if found and graph.uses(found.data) == 1 else node
-    shape, takers = graph.shape(node.out) or (), graph.takers(node.out)
+    shape, takers = graph.shape(node.out), graph.takers(node.out)
     if difference.op != "elemwise_sub" or len(shape) != 4 or (found and found.axis not in (None, 1)):
         return None
-    if node is difference and len(takers) == 1 and takers[0] and affine(graph, takers[0]):
+    if node is difference and len(takers) == 1 and affine(graph, takers[0]):
         return None
     scale, shift = found[2:] if found else (1, 0)
     scale, shift = (np.broadcast_to(each, shape[1]) for each in (scale, shift))
@@ -110,19 +110,19 @@ def shift_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 
     oneDNN's transposed convolution adds it in a loop of its own, which is not vectorized.
     """
-    shape = graph.shape(node.out) or ()
+    shape = graph.shape(node.out)
     if node.op != "Deconvolution" or node.get("no_bias", True) or not graph.holds(*node.inputs[1:]):
         return None
     if len(shape) != 4 or shape[1] < BLOCK or np.prod(shape) < LEAST or node.get("layout") not in FIRST:
         return None
     data, weight, bias = node.inputs
-    y = graph.new(node.op, node, [data, weight], **{**node.attrs, "no_bias": True})
+    y = graph.like(node, [data, weight], no_bias=True)
     return scaled(graph, node, y, np.ones(shape[1]), bias)
 
 
 def add_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Copy one of the terms of a sum by a depthwise convolution, which adds the other, in blocks."""
-    shape = graph.shape(node.out) or ()
+    shape = graph.shape(node.out)
     if node.op != "elemwise_add" or len(shape) != 4 or shape[1] % BLOCK or np.prod(shape) < LEAST:
         return None
     one, other = sorted(node.inputs, key=lambda entry: entry.node.op in BLOCKED)
@@ -136,7 +136,7 @@ def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace slopes of at most 1 by ``slopes * x + relu((1 - slopes) * x)``, which oneDNN fuses."""
     if node.op != "LeakyReLU" or node.get("act_type") != "prelu":
         return None
-    shape, slopes = graph.shape(node.out) or (), graph.param(node.inputs[1])
+    shape, slopes = graph.shape(node.out), graph.param(node.inputs[1])
     if len(shape) != 4 or slopes is None or slopes.shape != shape[1:2] or slopes.max() > 1:
         return None
     line, rest = (scaled(graph, node, node.inputs[0], each) for each in (slopes, 1 - slopes))
@@ -165,8 +165,8 @@ def merge_groups(graph: Graph, node: Node) -> Optional[Entry]:
 def _groups(graph, node):
     """Return the number of groups, the filters and channels of each, and whether the kernel is 1x1."""
     kernel, groups = node.get("kernel", ()), int(node.get("num_group", 1))
-    found = node.op == "Convolution" and len(kernel) == 2 and groups > 1 and graph.shape(node.inputs[1])
-    if not found or node.get("layout") not in FIRST or not graph.holds(*node.inputs[1:]):
+    found = is_convolution(node) and len(kernel) == 2 and groups > 1 and graph.shape(node.inputs[1])
+    if not found or not graph.holds(*node.inputs[1:]):
         return 1, 0, 1, False
     return groups, found[0] // groups, found[1], set(kernel) == {1}
 
@@ -186,11 +186,10 @@ def _merged(graph, node, merged):
 
 def pad_first(graph: Graph, node: Node) -> Optional[Entry]:
     """Pad by an operator in front of a convolution that pads its width by more than MOST_PADDED."""
-    shape = graph.shape(node.inputs[0]) if node.op == "Convolution" else None
-    if shape is None or len(shape) not in (4, 5) or node.get("layout") not in FIRST:
+    if not is_convolution(node):
         return None
     pads = [own for *_, own in windows_of(node)]
-    if pads[-1] <= MOST_PADDED or node.get("num_group", 1) != 1:
+    if len(pads) not in (2, 3) or pads[-1] <= MOST_PADDED or node.get("num_group", 1) != 1:
         return None
     width = (0, 0, 0, 0, *(n for own in pads for n in (own, own)))
     data = graph.new("Pad", node, node.inputs[:1], mode="constant", pad_width=width)
@@ -202,10 +201,9 @@ def as_row(graph: Graph, node: Node) -> Optional[Entry]:
 
     MXNet fuses only convolutions of images, and oneDNN computes blocks of a row.
     """
-    if node.op != "Convolution" or not all(_is_line(graph, e) for e in (node.out, node.inputs[0])):
+    if not is_convolution(node) or not all(_is_line(graph, e) for e in (node.out, node.inputs[0])):
         return None
-    pixel = (graph.shape(node.inputs[0]) or ())[2:] == (1, 1)
-    if pixel or node.get("layout") not in FIRST or node.get("kernel")[1:] not in ((), (1,)):
+    if graph.shape(node.inputs[0])[2:] == (1, 1) or node.get("kernel")[1:] not in ((), (1,)):
         return None
     data, weight, *bias = node.inputs
     return _over_row(graph, node, [_row_of(graph, data), _row_of(graph, weight), *bias])
@@ -215,9 +213,9 @@ def sink_row(graph: Graph, node: Node) -> Optional[Entry]:
     """Keep a row for the operators that follow."""
     if node.op not in ROWWISE or not _is_line(graph, node.out):
         return None
-    count = len(graph.shape(node.out) or ())
-    lines = [e for e in node.inputs if not graph.holds(e) or len(graph.shape(e) or ()) > 1]
-    if any(len(graph.shape(e) or ()) != count or not _is_line(graph, e) for e in lines):
+    count = len(graph.shape(node.out))
+    lines = [e for e in node.inputs if not graph.holds(e) or len(graph.shape(e)) > 1]
+    if any(len(graph.shape(e)) != count or not _is_line(graph, e) for e in lines):
         return None
     on_channels = node.get("axis", 1) == int(node.get("dim", 1)) == 1 and node.get("layout") in FIRST
     whole = all(len(node.get(key) or [None] * count) == count for key in _OF_SLICES)
@@ -230,14 +228,13 @@ def sink_row(graph: Graph, node: Node) -> Optional[Entry]:
 def _is_line(graph, entry):
     """Return whether an array has one axis besides batch and channels, or is a column."""
     shape = graph.shape(entry)
-    return shape is not None and (len(shape) == 3 or (len(shape) == 4 and shape[3] == 1))
+    return len(shape) == 3 or (len(shape) == 4 and shape[3] == 1)
 
 
 def _is_row(graph, entry):
     """Return whether an entry is a row that was reshaped."""
-    row = graph.shape(entry.node.inputs[0]) if entry.node.op == "Reshape" else None
-    line = graph.shape(entry)
-    return row is not None and line is not None and row == (*line[:2], 1, *line[2:3])
+    row, line = graph.shape(entry.node.data), graph.shape(entry)
+    return entry.node.op == "Reshape" and row == (*line[:2], 1, *line[2:3])
 
 
 def _row_of(graph, entry):
@@ -248,15 +245,15 @@ def _over_row(graph, node, inputs):
     """Return the result of an operator on a row in the shape of that on a line."""
     shape = graph.shape(node.out)
     line = len(shape) == 3
-    attrs = dict(node.attrs)
+    changed: Dict[str, Any] = {}
     for key, (fill, first) in {**_OF_WINDOWS, **_OF_SLICES}.items():
         values = node.get(key)
         if values:
             kept, others = values[:first], values[first:]
-            attrs[key] = (*kept, fill, *others) if line else (*kept, *others[::-1])
-    if "layout" in attrs:
-        attrs["layout"] = "NCHW"
-    row = graph.note_shape(graph.new(node.op, node, inputs, **attrs), (*shape[:2], 1, shape[2]))
+            changed[key] = (*kept, fill, *others) if line else (*kept, *others[::-1])
+    if "layout" in node.attrs:
+        changed["layout"] = "NCHW"
+    row = graph.note_shape(graph.like(node, inputs, **changed), (*shape[:2], 1, shape[2]))
     return graph.new("Reshape", node, [row], shape=(0, 0, -1) if line else (0, 0, -1, 1))
 
 

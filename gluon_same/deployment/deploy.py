@@ -8,7 +8,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter
 
 from ..arguments import shape_of, true_or_false
-from ..arrays import flat, in_thread, read_by, return_freed_memory, settle
+from ..arrays import flat, in_mode, in_thread, read_by, return_freed_memory, settle
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
@@ -170,7 +170,7 @@ def _block(net, graph, structure, report):
         value = graph.params.pop(name)  # so that no more than one array exists twice
         parameter = Parameter(name, "null", shape=value.shape, dtype=value.dtype)
         parameter.initialize(init=mx.init.Zero(), ctx=value.context)
-        parameter.set_data(value.as_np_ndarray() if mx.util.is_np_array() else value)
+        parameter.set_data(in_mode(value))
         parameters[name] = parameter
     block = Sized(
         (net.name, ""), {False: graph.symbol()}, graph.inputs, parameters,
@@ -181,8 +181,7 @@ def _block(net, graph, structure, report):
 
 
 def _call(block, arrays):
-    arrays = [x.as_np_ndarray() if mx.util.is_np_array() else x for x in arrays]
-    return as_numpy(flat([block(*arrays)]))
+    return as_numpy(flat([block(*map(in_mode, arrays))]))
 
 
 def _check_finite(net, want, given):

@@ -35,9 +35,7 @@ def affine(graph: Graph, node: Node) -> Optional[Affine]:
     if node.op in ("_plus_scalar", "_minus_scalar"):
         shift = scalar(node) if node.op == "_plus_scalar" else -scalar(node)
         return Affine(node.inputs[0], None, np.float64(1), np.float64(shift))
-    if node.op in ("broadcast_mul", "broadcast_add", "broadcast_sub"):
-        return _by_channel(graph, node)
-    return None
+    return _by_channel(graph, node)
 
 
 def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
@@ -49,7 +47,7 @@ def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
 def _folded(graph, found):
     """Return the scaled and shifted data; None if other operators than layers compute them."""
     node, shape = found.data.node, graph.shape(found.data)
-    if graph.uses(found.data) > 1 or shape is None or found.data.output:
+    if graph.uses(found.data) > 1 or not shape or found.data.output:
         return None
     if node.op in LAYERS:
         return _in_layer(graph, found)
@@ -60,14 +58,14 @@ def _folded(graph, found):
         return None
     if node.op in RESHAPES:
         return graph.new("Reshape", node, moved, shape=shape)
-    return graph.new(node.op, node, moved, **node.attrs)
+    return graph.like(node, moved)
 
 
 def _sources(graph, found):
     """Return the same map of what an operator moves or joins; nothing for all other operators."""
     node, axis, shape = found.data.node, found.axis, graph.shape(found.data)
     inputs = [(entry, graph.shape(entry)) for entry in node.inputs]
-    if node.op not in (*RESHAPES, "transpose", "Concat") or None in (before for _, before in inputs):
+    if node.op not in (*RESHAPES, "transpose", "Concat") or not all(before for _, before in inputs):
         return []
     if node.op == "Concat" and axis == node.get("dim", 1) % len(shape):
         ends = np.cumsum([before[axis] for _, before in inputs])[:-1]
@@ -77,7 +75,7 @@ def _sources(graph, found):
         axis = (node.get("axes") or range(len(shape))[::-1])[axis]
     elif axis is not None and node.op in RESHAPES:
         while inputs[0][0].node.op in RESHAPES and graph.uses(inputs[0][0]) == 1:
-            inputs = [(entry, graph.shape(entry) or ()) for entry in inputs[0][0].node.inputs]
+            inputs = [(entry, graph.shape(entry)) for entry in inputs[0][0].node.inputs]
         before, place = inputs[0][1], (np.prod(shape[:axis]), shape[axis])
         same = (i for i, n in enumerate(before) if (np.prod(before[:i]), n) == place)
         axis = next(same, None)
@@ -113,8 +111,7 @@ def _in_scale(graph, found):
         return None
     scale, known = np.broadcast_to(found.scale, shift.shape), graph.param(gamma)
     scaled = graph.new("elemwise_mul", node, [gamma, scale]) if known is None else known * scale
-    inputs = [data, scaled, shift * scale + found.shift]
-    return graph.new(node.op, node, [*inputs, *statistics], **node.attrs)
+    return graph.like(node, [data, scaled, shift * scale + found.shift, *statistics])
 
 
 def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
@@ -127,8 +124,8 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     shape = graph.shape(found.data)
     first = node.op == "Convolution" or node.get("flatten", True)
-    channels = 1 if first else len(shape or ()) - 1
-    if shape is None or found.axis not in (None, channels) or node.get("layout") not in FIRST:
+    channels = 1 if first else len(shape) - 1
+    if not shape or found.axis not in (None, channels) or node.get("layout") not in FIRST:
         return None
     if np.any(found.shift) and any(node.get("pad", ())):
         return None
@@ -152,7 +149,7 @@ def fold_sign(graph: Graph, node: Node) -> Optional[Entry]:
 def _normalization(graph, node):
     parameters = [graph.param(entry) for entry in node.inputs[1:5]]
     shape = graph.shape(node.inputs[0])
-    if shape is None or any(p is None for p in parameters) or node.get("output_mean_var", False):
+    if not shape or any(p is None for p in parameters) or node.get("output_mean_var", False):
         return None
     gamma, beta, mean, var = (p.astype("float64") for p in parameters)
     if node.get("fix_gamma", True):
@@ -162,9 +159,9 @@ def _normalization(graph, node):
 
 
 def _by_channel(graph, node):
-    for data, other in (node.inputs, node.inputs[::-1]):
+    for data, other in node.operands("broadcast_mul", "broadcast_add", "broadcast_sub"):
         values, shape = graph.param(other), graph.shape(data)
-        if values is None or shape is None or (node.op == "broadcast_sub" and data is node.inputs[1]):
+        if values is None or not shape:
             continue
         wide = (1,) * (len(shape) - values.ndim) + values.shape
         axes = [axis for axis, n in enumerate(wide) if n > 1]
@@ -202,7 +199,7 @@ def widened(layer: Node, weight: np.ndarray, wanted: Windows) -> Optional[np.nda
 def channels_of(graph, layer):
     """Return the channel axis of a layer's result."""
     if layer.op == "FullyConnected":
-        return 1 if layer.get("flatten", True) else len(graph.shape(layer.out) or ()) - 1
+        return 1 if layer.get("flatten", True) else len(graph.shape(layer.out)) - 1
     return (layer.get("layout") or "NC").index("C")
 
 
@@ -211,8 +208,7 @@ def with_weights(
 ) -> Entry:
     """Return the result of a copy of a layer with other data, weights and arguments."""
     count = "num_hidden" if layer.op == "FullyConnected" else "num_filter"
-    attrs = {**layer.attrs, "no_bias": "False", count: len(bias), **changed}
-    return graph.new(layer.op, layer, [data, weight, bias], **attrs)
+    return graph.like(layer, [data, weight, bias], **{"no_bias": False, count: len(bias), **changed})
 
 
 #: The rules in the order in which they are tried.

@@ -76,8 +76,10 @@ def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:
 
     A fused dense layer fails in its second call if its data are such an image from a fused convolution.
     """
-    shape = graph.shape(node.inputs[0]) if node.op == "FullyConnected" else None
-    if shape is None or len(shape) < 3 or max(shape[2:]) > 1 or not node.get("flatten", True):
+    shape = graph.shape(node.data)
+    if node.op != "FullyConnected" or not node.get("flatten", True):
+        return None
+    if len(shape) < 3 or max(shape[2:]) > 1:
         return None
     flat = graph.new("Flatten", node, node.inputs[:1])
     return graph.with_data(node, flat)

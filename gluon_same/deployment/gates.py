@@ -24,11 +24,9 @@ EPSILON = 2.0**-10
 
 def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the channels of a batch of one by a normalization with computed ``gamma``."""
-    if node.op != "broadcast_mul":
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
+    for x, gate in node.operands("broadcast_mul"):
         shape = graph.shape(x)
-        if shape is None or len(shape) != 4 or shape[0] != 1 or min(shape[2:]) < 2:
+        if len(shape) != 4 or shape[0] != 1 or min(shape[2:]) < 2:
             continue
         if graph.shape(gate) != (*shape[:2], 1, 1) or gate.node.op == "null":
             continue
@@ -49,12 +47,12 @@ def scale_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if node.get("axis", 1) != 1 or node.get("output_mean_var", False):
         return None
     x, gamma, *given = node.inputs
-    shape, (beta, mean, var) = graph.shape(x) or (), map(graph.param, given)
+    shape, (beta, mean, var) = graph.shape(x), map(graph.param, given)
     if beta is None or mean is None or var is None or len(shape) != 4 or shape[0] != 1:
         return None
     if np.any(mean) or np.any(np.float32(var) + np.float32(node.get("eps")) != 1):
         return None
-    takers = {taker.op for taker in graph.takers(node.out) if taker is not None}
+    takers = {taker.op for taker in graph.takers(node.out)}
     if x.node.op not in BLOCKED and "Convolution" not in takers:
         return None
     bias = given[:1] if beta.any() else []
@@ -69,10 +67,10 @@ def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:
 
     :func:`multiply_by_gradient` requires that layers read the product.
     """
-    shape = graph.shape(node.out) or ()
+    shape = graph.shape(node.out)
     if _factors(graph, node) is None or len(shape) != 4 or _ends_at_layers(graph, node):
         return None
-    product = graph.new(node.op, node, node.inputs, **node.attrs)
+    product = graph.like(node, node.inputs)
     return copied(graph, node, product, shape[1])
 
 
@@ -107,9 +105,7 @@ def fail_without_onednn(graph: Graph) -> None:
 
 def _factors(graph, node):
     """Return ``x`` and ``y`` of ``x * sigmoid(y)``; None for all other operators."""
-    if node.op != "elemwise_mul" or graph.shape(node.out) is None:
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
+    for x, gate in node.operands("elemwise_mul") if graph.shape(node.out) else ():
         if gate.node.op == "Activation" and gate.node.get("act_type") == "sigmoid":
             return x, gate.node.inputs[0]
     return None
@@ -118,10 +114,10 @@ def _factors(graph, node):
 def _ends_at_layers(graph, node):
     """Return whether all consumers are layers that fusion replaces, with the node's result as data."""
     layers = {"FullyConnected", "Convolution" if len(graph.shape(node.out)) == 4 else None}
-    takers = graph.takers(node.out)
-    if None in takers or any(taker.op not in layers for taker in takers):
-        return False
-    return all(t.inputs[0] == node.out and graph.holds(*t.inputs[1:]) for t in takers)
+    return all(
+        taker.op in layers and taker.inputs[0] == node.out and graph.holds(*taker.inputs[1:])
+        for taker in graph.takers(node.out)
+    )
 
 
 #: Rules that must precede fusion, in this order.

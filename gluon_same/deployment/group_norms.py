@@ -23,16 +23,18 @@ def normalize_groups(graph: Graph, node: Node, by_rows: bool = False) -> Optiona
     MXNet's own operators add up element by element. With ``by_rows``, MXNet normalizes the groups as
     rows of a matrix, which it adds up in float32. Products serve longer rows, and are more accurate.
     """
-    shape = graph.shape(node.inputs[0]) if node.op in ("GroupNorm", "InstanceNorm") else None
-    if shape is None or node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
+    shape = graph.shape(node.data)
+    if node.op not in ("GroupNorm", "InstanceNorm") or not shape:
+        return None
+    if node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
         return None
     batch, channels = shape[:2]
     groups = node.get("num_groups", 1) if node.op == "GroupNorm" else channels
     source = node.inputs[0].node
-    before = (graph.shape(source.inputs[0]) if source.op in RESHAPES else None) or shape
+    before = (graph.shape(source.inputs[0]) if source.op in RESHAPES else ()) or shape
     if before[0] == batch and len(before) > 1 and before[1] % groups == 0:
         channels = before[1]  # of the image, which files split into groups
-    values = (graph.params[entry.node.name].asnumpy() for entry in node.inputs[1:])
+    values: Any = map(graph.param, node.inputs[1:])
     gamma, beta = (np.repeat(np.tile(each, batch), channels // groups) for each in values)
     rows, count = batch * groups, int(np.prod(shape[1:])) // groups
     epsilon = float(node.get("eps", 1e-5 if node.op == "GroupNorm" else 1e-3))

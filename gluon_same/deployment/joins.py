@@ -45,7 +45,7 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
     if not join or len(slices) < 2 or None in slices or len({found[:2] for found in slices}) != 1:
         return None
     data, axis, _, width = slices[0]
-    shape, count = graph.shape(data) or (), len(slices)
+    shape, count = graph.shape(data), len(slices)
     whole = [(data, axis, i * width, (i + 1) * width) for i in range(count)]
     if slices != whole or shape[axis] != count * width or join[0] == axis:
         return None
@@ -59,7 +59,7 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
 
 def size_of(graph: Graph, entry: Entry, axis: int) -> int:
     """Return the size of an axis of an array with a known shape."""
-    return (graph.shape(entry) or ())[axis]
+    return graph.shape(entry)[axis]
 
 
 def joined(graph, node, parts, axis):
@@ -70,7 +70,7 @@ def joined(graph, node, parts, axis):
 def join_of(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
     """Return the axis and the parts of a concatenation; None for others."""
     shape = graph.shape(entry)
-    if entry.node.op != "Concat" or shape is None or None in map(graph.shape, entry.node.inputs):
+    if entry.node.op != "Concat" or not shape or not all(map(graph.shape, entry.node.inputs)):
         return None
     return entry.node.get("dim", 1) % len(shape), entry.node.inputs
 
@@ -78,8 +78,8 @@ def join_of(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
 def slice_of(graph: Graph, entry: Entry) -> Optional[Tuple[Entry, int, int, int]]:
     """Return data, axis, begin and end of a slice along one axis; None for others."""
     node, result = entry.node, graph.shape(entry)
-    shape = graph.shape(node.inputs[0]) if node.op in ("slice_axis", "SliceChannel") else None
-    if shape is None or result is None or len(result) != len(shape):
+    shape = graph.shape(node.data)
+    if node.op not in ("slice_axis", "SliceChannel") or not shape or len(result) != len(shape):
         return None
     axis = node.get("axis", 1) % len(shape)
     begin, *_ = slice(node.get("begin", entry.output * result[axis]), None).indices(shape[axis])

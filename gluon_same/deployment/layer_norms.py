@@ -104,12 +104,8 @@ def _is(node, kind):
 
 
 def _pairs(node: Node, *kinds: str) -> Iterator[Tuple[Entry, Entry]]:
-    """Yield the operands of an operator of one of the kinds, in both orders if they may be swapped."""
-    if any(_is(node, kind) for kind in kinds):
-        one, other = node.inputs
-        yield one, other
-        if not _is(node, "div") and one != other:
-            yield other, one
+    """Return the operands of an operator of one of the kinds, as :meth:`.Node.operands` does."""
+    return node.operands(*(f"{start}_{kind}" for kind in kinds for start in ("broadcast", "elemwise")))
 
 
 def _along(graph, node):

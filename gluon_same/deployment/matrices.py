@@ -27,12 +27,11 @@ _ON_SEVERAL = {*BROADCAST, *BROADCAST.values(), "broadcast_maximum", "broadcast_
 
 def multiply_one_by_one(graph: Graph, node: Node) -> Optional[Entry]:
     """Multiply each pair of matrices by a dense layer of its own."""
-    shape = graph.shape(node.out) if node.op == "batch_dot" else None
-    sizes = [graph.shape(entry) for entry in node.inputs]
-    if shape is None or None in sizes:
+    shape, size = graph.shape(node.out), graph.shape(node.data)
+    if node.op != "batch_dot" or not shape or not all(map(graph.shape, node.inputs)):
         return None
     *first, rows, columns = shape
-    count, elements = prod(first), prod(sizes[0] or ())
+    count, elements = prod(first), prod(size)
     if count > MOST or max(elements, prod(shape)) < LEAST * count:
         return None
     operands, inner, axes = [], elements // (count * rows), range(len(first))
@@ -59,7 +58,7 @@ def _split(graph, near, entry, count, size) -> List[Entry]:
 
 def _parts(graph, entry, count, size) -> Sequence[Entry]:
     """Return the matrices of a stack after operators on elements or rows; an empty list for others."""
-    node, shape = entry.node, graph.shape(entry) or ()
+    node, shape = entry.node, graph.shape(entry)
     if node.op == "stack" and node.get("axis", 0) == 0 and shape == (count, *size):
         return node.inputs
     if shape[-2:] != size or graph.uses(entry) > 1:
@@ -84,7 +83,7 @@ def _parts(graph, entry, count, size) -> Sequence[Entry]:
 def _broadcast(graph, near, entry, shape) -> List[Entry]:
     """Return, for each matrix of a stack, the part of an array that broadcasts with it."""
     own = graph.shape(entry)
-    if own is None or (own != shape and not near.op.startswith("broadcast_")):
+    if not own or (own != shape and not near.op.startswith("broadcast_")):
         return []
     own = (*(1 for _ in shape[len(own) :]), *own)
     count, matrix = prod(own[:-2]), own[-2:]

@@ -15,8 +15,8 @@ MOST = 4
 
 def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:
     """Merge axes that stay neighbors and drop axes of one element, so that oneDNN can transpose."""
-    shape = graph.shape(node.inputs[0]) if node.op == "transpose" else None
-    if shape is None or len(shape) <= MOST or in_memory_of_volumes(graph, node.inputs[0]):
+    shape = graph.shape(node.data)
+    if node.op != "transpose" or len(shape) <= MOST or in_memory_of_volumes(graph, node.data):
         return None
     axes = node.get("axes") or range(len(shape))[::-1]
     long = [axis for axis, n in enumerate(shape) if n > 1]
@@ -34,9 +34,18 @@ def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:
 def merge_reshapes(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace two reshapes in a row by one."""
     shape = graph.shape(node.out)
-    if node.op not in RESHAPES or shape is None or node.inputs[0].node.op not in RESHAPES:
+    if node.op not in RESHAPES or not shape or node.data.node.op not in RESHAPES:
         return None
     return graph.new("Reshape", node, node.inputs[0].node.inputs[:1], shape=shape)
+
+
+def image_of(graph: Graph, entry: Entry) -> Optional[Entry]:
+    """Return the image whose channels an entry splits into groups; None if it does not."""
+    image, shape = entry.node.data, graph.shape(entry)
+    if entry.node.op not in RESHAPES or len(shape) != 5:
+        return None
+    batch, groups, count, *size = shape
+    return image if graph.shape(image) == (batch, groups * count, *size) else None
 
 
 RULES = (merge_axes, merge_reshapes, drop_identity)

@@ -11,13 +11,13 @@ from .layouts import BLOCKED
 
 def stride_in_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Let a 1x1 convolution skip the elements that a 1x1 pooling before it skips."""
-    pool = node.inputs[0].node if node.inputs else node
+    pool = node.data.node
     if not is_pointwise(node) or pool.op != "Pooling" or pool.get("global_pool", False):
         return None
     before, after = graph.shape(pool.inputs[0]), graph.shape(pool.out)
     stride = tuple(step for kernel, step, _, pad in windows_of(pool) if (kernel, pad) == (1, 0))
     kind = pool.get("pool_type", "max")
-    if before is None or after is None or len(stride) != len(before) - 2 or kind not in ("max", "avg"):
+    if not before or len(stride) != len(before) - 2 or kind not in ("max", "avg"):
         return None
     if after[2:] != tuple(ceil_div(size, step) for size, step in zip(before[2:], stride)):
         return None
@@ -33,7 +33,7 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op != "Pooling" or node.get("global_pool", False) or node.get("layout") not in FIRST:
         return None
     data, shape = node.inputs[0], graph.shape(node.inputs[0])
-    if shape is None or len(shape) != 4 or shape[1] % BLOCK or set(node.get("kernel")) == {1}:
+    if len(shape) != 4 or shape[1] % BLOCK or set(node.get("kernel")) == {1}:
         return None
     if data.node.op in BLOCKED | {"clip"}:  # which fuses
         return None

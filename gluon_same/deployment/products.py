@@ -21,7 +21,7 @@ def resize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op not in ("_contrib_BilinearResize2D", "_contrib_AdaptiveAvgPooling2D"):
         return None
     before, after = graph.shape(node.inputs[0]), graph.shape(node.out)
-    if before is None or after is None or len(node.inputs) > 1 or max(before[2:]) > MOST:
+    if not before or not after or len(node.inputs) > 1 or max(before[2:]) > MOST:
         return None
     # The rows first, while the image is small.
     y = _times(graph, node, node.inputs[0], _matrix(node, before[2], after[2]), 2, 4)
@@ -41,18 +41,16 @@ def interpolate_by_product(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if matrix.shape[0] == matrix.shape[1] and (matrix == np.eye(len(matrix))).all():
         return data
-    return _times(graph, node, data, matrix, axis, len(graph.shape(data) or ()))
+    return _times(graph, node, data, matrix, axis, len(graph.shape(data)))
 
 
 def _tap(graph, entry):
     """Return data, an axis and weights of elements that are taken along it; None for others."""
-    if entry.node.op != "broadcast_mul":
-        return None
-    for taken, weights in (entry.node.inputs, entry.node.inputs[::-1]):
+    for taken, weights in entry.node.operands("broadcast_mul"):
         node, shape, weight = taken.node, graph.shape(taken), graph.param(weights)
-        if node.op != "take" or node.get("mode", "clip") != "clip" or shape is None or weight is None:
+        if node.op != "take" or node.get("mode", "clip") != "clip" or not shape or weight is None:
             continue
-        before, places = graph.shape(node.inputs[0]) or (), graph.param(node.inputs[1])
+        before, places = graph.shape(node.inputs[0]), graph.param(node.inputs[1])
         axis = node.get("axis", 0) % max(len(before), 1)
         if places is None or places.ndim != 1 or len(before) != len(shape):
             continue
@@ -68,13 +66,13 @@ def _tap(graph, entry):
 def repeat_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Repeat pixels by a transposed depthwise convolution with ones, in oneDNN's blocked layout."""
     data, times, takers = node.out, np.array([1, 1]), graph.takers(node.out)
-    if len(takers) == 1 and takers[0] and _repeated(graph, takers[0]):
+    if len(takers) == 1 and _repeated(graph, takers[0]):
         return None  # the next operator repeats further, and is replaced together with this one
     found = _repeated(graph, node)
     while found and (data == node.out or graph.uses(data) == 1):
         data, times = found[0], times * found[1]
         found = _repeated(graph, data.node)
-    shape = graph.shape(data) or ()
+    shape = graph.shape(data)
     if times.prod() == 1 or shape[1] % BLOCK:
         return None
     how = dict(kernel=tuple(times), stride=tuple(times), num_filter=shape[1], num_group=shape[1])
@@ -86,7 +84,7 @@ def _repeated(graph, node):
     """Return data, and how often their rows and columns are repeated; None for others."""
     if node.op not in ("UpSampling", "repeat", "take"):
         return None
-    before, after = (graph.shape(entry) or () for entry in (node.inputs[0], node.out))
+    before, after = (graph.shape(entry) for entry in (node.inputs[0], node.out))
     if len(before) != 4 or len(after) != 4:
         return None
     times = [n // size for size, n in zip(before[2:], after[2:])]

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
-from ..arrays import in_thread
+from ..arrays import flat, in_thread, operator_of
 from ..graph import LOOPS, Graph, Node
 
 #: Operators that order by numbers. Their rows may change places if the numbers are nearly equal.
@@ -57,12 +57,7 @@ def flags(graph: Graph) -> Dict[str, bool]:
 def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
     """Return a function that runs a graph on its inputs and waits for the results."""
     symbol = graph.symbol()
-    names = symbol.list_inputs()
-    # As in a block: operators that read an array of neither list are run one by one.
-    kinds: List[Tuple[str, Any]] = [("data_indices", []), ("param_indices", [])]
-    for index, name in enumerate(names):
-        kinds[name not in graph.inputs][1].append(index)
-    operator = mx.nd.CachedOp(symbol, [*kinds, *flags(graph).items()])
+    names, operator = symbol.list_inputs(), operator_of(symbol, graph.inputs, flags(graph).items())
 
     def run(arrays):
         given = {**graph.params, **dict(zip(graph.inputs, arrays))}
@@ -70,7 +65,7 @@ def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
         # If a result raised the error of an operator while others wait, they would run on memory that
         # the failed one left unset, and might write anywhere.
         mx.nd.waitall()
-        return results if isinstance(results, list) else [results]
+        return flat(results)
 
     return run
 

@@ -5,12 +5,12 @@ from typing import Optional
 
 import numpy as np
 
-from ..crops import FIRST, is_pointwise, windows_of
+from ..crops import FIRST, is_convolution, is_pointwise, windows_of
 from ..graph import Entry, Graph, Node
 from .activations import PRODUCTS, reduced_axes
 from .clean import RESHAPES
 from .fold_batchnorm import Affine, affine, weights_of, widened, with_weights
-from .moves import merge_reshapes
+from .moves import image_of, merge_reshapes
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
 GROUPS, CHANNELS = 4, 512
@@ -18,13 +18,11 @@ GROUPS, CHANNELS = 4, 512
 
 def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the channels of an image before they are split into groups, not after."""
-    if node.op != "broadcast_mul":
-        return None
-    for split, gate in (node.inputs, node.inputs[::-1]):
-        image = _image(graph, split)
-        if image is None or graph.shape(gate) != (*(graph.shape(split) or ())[:3], 1, 1):
+    for split, gate in node.operands("broadcast_mul"):
+        image = image_of(graph, split)
+        if image is None or graph.shape(gate) != (*graph.shape(split)[:3], 1, 1):
             continue
-        batch, groups, count, *_ = graph.shape(split) or ()
+        batch, groups, count, *_ = graph.shape(split)
         flat = graph.new("Reshape", node, [gate], shape=(batch, groups * count, 1, 1))
         scaled = graph.new("broadcast_mul", node, [image, flat])
         return graph.new("Reshape", node, [scaled], shape=graph.shape(split))
@@ -36,13 +34,11 @@ def add_kernels(graph: Graph, node: Node) -> Optional[Entry]:
 
     The data themselves, and a normalization of them, are convolutions with one element, too.
     """
-    if node.op != "elemwise_add":
-        return None
-    for one, other in (node.inputs, node.inputs[::-1]):
+    for one, other in node.operands("elemwise_add"):
         layer, alone = one.node, [one] if other in one.node.inputs[:1] else [one, other]
         if any(graph.uses(entry) > 1 for entry in alone):
             continue
-        if layer.op == "Convolution" and layer.get("layout") in FIRST:
+        if is_convolution(layer):
             weight, bias = weights_of(graph, layer)
             found = None if weight is None else _kernel(graph, layer, weight.shape, other)
             if found is not None:
@@ -74,13 +70,13 @@ def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
     axes = reduced_axes(graph, node) if node.op == "sum" else ()
     if len(axes) != 1:
         return None
-    (axis,), shape = axes, graph.shape(node.inputs[0]) or ()
+    (axis,), shape = axes, graph.shape(node.inputs[0])
     inputs = node.inputs[0].node.inputs if node.inputs[0].node.op in PRODUCTS else node.inputs
     for stack, *gates in (inputs, inputs[::-1]):
         if stack.node.op != "Concat" or int(stack.node.get("dim", 1)) % len(shape) != axis:
             continue
         count, terms = len(stack.node.inputs), []
-        sizes = [graph.shape(entry) or () for entry in gates]
+        sizes = [graph.shape(entry) for entry in gates]
         alike = all(len(each) == len(shape) and each[axis] == count for each in sizes)
         if graph.shape(stack) != shape or shape[axis] != count or count > GROUPS or not alike:
             continue
@@ -107,8 +103,8 @@ def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     """Sum groups of channels by a convolution with ones, which remains in oneDNN's memory layout."""
     if node.op != "sum" or reduced_axes(graph, node) != (1,):
         return None
-    image, shape = _image(graph, node.inputs[0]), graph.shape(node.inputs[0])
-    if image is None or shape is None or len(graph.shape(node.out) or ()) != 4:
+    image, shape = image_of(graph, node.inputs[0]), graph.shape(node.inputs[0])
+    if image is None or len(graph.shape(node.out)) != 4:
         return None
     groups, count = shape[1:3]
     if groups > GROUPS or count > CHANNELS:
@@ -119,22 +115,12 @@ def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
 
 def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Average the input of a 1x1 convolution instead of its result."""
-    layer = node.inputs[0].node if node.inputs else node
+    layer = node.data.node
     if node.op != "Pooling" or not node.get("global_pool", False) or node.get("pool_type") != "avg":
         return None
     if not is_pointwise(layer) or node.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
         return None
     return graph.with_data(layer, graph.with_data(node, layer.inputs[0]))
-
-
-def _image(graph, entry):
-    """Return the image whose channels an entry splits into groups; None if it does not."""
-    shape = graph.shape(entry)
-    if entry.node.op not in RESHAPES or shape is None or len(shape) != 5:
-        return None
-    batch, groups, count, *size = shape
-    image = entry.node.inputs[0]
-    return image if graph.shape(image) == (batch, groups * count, *size) else None
 
 
 RULES = (merge_reshapes, sum_of_stack, scale_before_reshape, sum_by_convolution, pool_before_layer)

@@ -5,11 +5,11 @@ from typing import Optional
 
 import numpy as np
 
-from ..crops import FIRST, crop_of, windows_of, zeros_of
+from ..crops import crop_of, is_convolution, windows_of, zeros_of
 from ..graph import Entry, Graph, Node
 from .convolutions import BLOCK, depthwise
 from .fold_batchnorm import weights_of, with_weights
-from .pools import BLOCKED
+from .layouts import BLOCKED
 
 #: The largest number of elements of a kernel that crops.
 MOST_TAPS = 4
@@ -23,9 +23,9 @@ def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """
     crop = crop_of(graph, node)
     layer = node if crop is None else node.inputs[0].node
-    if layer.op != "Convolution" or layer.get("num_group", 1) != layer.get("num_filter"):
+    if not is_convolution(layer) or layer.get("num_group", 1) != layer.get("num_filter"):
         return None
-    if layer.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
+    if graph.uses(node.inputs[0]) > 1:
         return None
     data = layer.inputs[0]
     if crop is None:
@@ -49,10 +49,10 @@ def drop_taps(graph: Graph, node: Node) -> Optional[Entry]:
 
     A kernel with a dilation as large as the feature map is one of 1x1, as is one of 3x3 on a map of 1x1.
     """
-    if node.op != "Convolution" or node.get("layout") not in FIRST:
+    if not is_convolution(node):
         return None
     kept, pad = [], []
-    sizes, outputs = ((graph.shape(each) or ())[2:] for each in (node.inputs[0], node.out))
+    sizes, outputs = (graph.shape(each)[2:] for each in (node.inputs[0], node.out))
     for (kernel, stride, dilation, own), size, count in zip(windows_of(node), sizes, outputs):
         starts = np.arange(count) * stride - own
         met = [tap for tap in range(kernel) if ((starts + tap * dilation) // size == 0).any()]
@@ -75,7 +75,7 @@ def crop_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
     The kernel spans what is dropped, and has a one at the element that is kept.
     """
     crop, shape = crop_of(graph, node), graph.shape(node.out)
-    if crop is None or shape is None or node.inputs[0].node.op not in BLOCKED:
+    if crop is None or node.inputs[0].node.op not in BLOCKED:
         return None
     channels, kernel = shape[1], tuple(before + after + 1 for before, after in crop)
     if len(kernel) != 2 or channels % BLOCK or prod(kernel) > MOST_TAPS:

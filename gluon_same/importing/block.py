@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from ..arrays import flat
+from ..arrays import flat, read_by
 from ..geometry import MOST
 
 Shape = Tuple[Optional[int], ...]
@@ -94,11 +94,10 @@ def output_shapes(
     """
     names = [f"data{i}" for i in range(len(inputs[0]))]
     group = mx.sym.Group(flat(block(*map(mx.sym.var, names))))
-    used = group.list_inputs()
 
     def at(shapes, size):
         known = {name: tuple(size if n is None else n for n in s) for name, s in zip(names, shapes)}
-        known = {name: known[name] for name in names if name in used}
+        known = read_by(group, known)
         if any(n > MOST for shape in known.values() for n in shape):
             raise ValueError(f"inputs of shapes {list(shapes)} are too large for MXNet")
         return group.infer_shape_partial(**known)[1]

@@ -10,21 +10,6 @@ from mxnet.gluon import Parameter
 _ROWS, _COLUMNS = 128, 32
 
 
-def contexts(ctx: Any) -> List[mx.Context]:
-    """Return the contexts of a ``ctx`` argument; None stands for the current one.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a context nor a list of them.
-    """
-    ctx = mx.current_context() if ctx is None else ctx
-    found = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
-    if not found or not all(isinstance(each, mx.Context) for each in found):
-        raise TypeError(f"ctx={ctx!r} is not a context: give mx.cpu(), mx.gpu(0), or a list of them")
-    return found
-
-
 def fill(assignments: Iterable[Tuple[Parameter, np.ndarray]], ctx: List[mx.Context]) -> None:
     """Set the values of parameters without one, and their shapes if unknown."""
     for parameter, value in assignments:

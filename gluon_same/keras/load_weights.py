@@ -12,7 +12,8 @@ from mxnet.gluon import Block, Parameter
 
 from .. import nn
 from ..arguments import shape_of, true_or_false
-from ..importing.parameters import contexts, fill
+from ..arrays import contexts
+from ..importing.parameters import fill
 from ..tables import aligned
 from ..trace import Trace
 from .build import build

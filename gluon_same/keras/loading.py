@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, Optional, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from ..arrays import in_thread
-from ..importing.parameters import contexts, fill
+from ..arrays import contexts, in_thread
+from ..importing.parameters import fill
 from .build import build
 from .calls import Settings
 from .config import parse

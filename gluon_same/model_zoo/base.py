@@ -2,9 +2,9 @@
 
 from typing import Any, Dict, Tuple, Type
 
-import mxnet as mx
 from mxnet.gluon import HybridBlock
 
+from ..arrays import contexts
 from ..nn.base import Checked
 
 
@@ -38,10 +38,8 @@ def make(cls: Type[HybridBlock], ctx: Any, kwargs: Dict[str, Any]) -> HybridBloc
             "weights: omit it, and load weights with net.load_parameters(path) or, for Darknet's "
             "files, gluon_same.model_zoo.load_darknet_weights(net, path)"
         )
-    contexts = ctx if isinstance(ctx, (tuple, list)) else [ctx]
-    if ctx is not None and not all(isinstance(c, mx.Context) for c in contexts):
-        raise TypeError(f"ctx={ctx!r} is not a context: give mx.cpu(), mx.gpu(0) or a list of contexts")
+    found = None if ctx is None else contexts(ctx)
     net = cls(**kwargs)
-    if ctx is not None:
-        net.initialize(ctx=ctx)
+    if found:
+        net.initialize(ctx=found)
     return net

@@ -7,7 +7,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from .._compat import required
-from ..importing.parameters import contexts
+from ..arrays import contexts
 from .attempts import Import
 from .inputs import Shape
 from .reading import read

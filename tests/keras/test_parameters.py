@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from mxnet.gluon import Parameter
 
-from gluon_same.importing.parameters import contexts, fill
+from gluon_same.arrays import contexts
+from gluon_same.importing.parameters import fill
 
 VALUE = np.arange(3000, dtype=np.float32).reshape(30, 100)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...functional import convolution
 from .elementwise import log10
+from .indexing import places_along
 from .padding import pad
 from .pairs import of_two
 from .resizing import resize_by_matrix
@@ -27,8 +28,7 @@ def transform(
     numbers are half of the frequencies: each but the first, and the last of an even size, counts twice.
     """
     half = parts[1] == 1
-    lines = (F.contrib.arange_like(each, axis=axis) for each, axis in zip((out, x), axes))
-    lines = (F.contrib.arange_like(F.cast(line, dtype="float64")) for line in lines)
+    lines = (places_along(F, each, axis, "float64") for each, axis in zip((out, x), axes))
     i, j = (F.reshape(line, shape=shape) for line, shape in zip(lines, ((-1, 1), (1, -1))))
     size = F.sum(F.ones_like(i if half else j), keepdims=True)
     angle = F.broadcast_div(F.broadcast_mod(F.broadcast_mul(i, j), size), size) * (2 * np.pi)

@@ -9,6 +9,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from .indexing import indices_along
 from .pairs import of_two
 
 _PLACES = 20  # the most characters of an int64, with its sign
@@ -100,8 +101,7 @@ def _written(F: Any, x: Any, tens: Any) -> _Text:
     digits = F.concat(F.abs(quotients - 10 * more), x * 0, dim=-1)
     negative = x < 0
     count = F.sum(quotients != 0, axis=-1, keepdims=True) + (x == 0)
-    places = F.contrib.arange_like(digits, axis=1)
-    places = F.expand_dims(F.cast(places, dtype="int64"), axis=0)
+    places = indices_along(F, digits, 1, 2)
     last = F.broadcast_mul(digits + 48, F.broadcast_lesser(places, count))
     last = last + 45 * F.broadcast_mul(F.broadcast_equal(places, count), negative)
     length = count + negative

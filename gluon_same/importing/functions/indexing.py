@@ -8,14 +8,12 @@ from typing import Any, Optional, Sequence, Tuple
 from ...arrays import foreach
 from .elementwise import pairwise
 from .padding import pad
-from .rearranging import exactly, merge_axes
+from .rearranging import along, exactly, merge_axes
 
 
 def indices_along(F: Any, x: Any, axis: int, rank: int, dtype: str = "int64") -> Any:
     """Return 0, 1, 2, ... along an axis, with size 1 along the others."""
-    own = [i == axis % rank for i in range(rank)]
-    line = F.slice(x, begin=[None if i else 0 for i in own], end=[None if i else 1 for i in own])
-    return F.contrib.arange_like(F.cast(F.BlockGrad(line), dtype=dtype))
+    return along(F, places_along(F, F.BlockGrad(x), axis % rank, dtype), axis % rank, rank)
 
 
 def places_along(F: Any, x: Any, axis: int, dtype: str = "int64") -> Any:

@@ -14,16 +14,15 @@ from .padding import pad
 #: How far from the middle of two elements a position is taken for it, as in onnxruntime.
 _TIE = 1e-6
 
-#: Rounding of positions to the nearest element, by NumPy or MXNet.
+#: Rounding of positions to the nearest element, by NumPy or MXNet, and by whether the axis shrinks. The
+#: last one is that of ONNX before operator set 11.
 _NEAREST = {
-    "round_prefer_floor": lambda xp, x: xp.floor(x) + (x - xp.floor(x) > 0.5 + _TIE),
-    "round_prefer_ceil": lambda xp, x: xp.floor(x) + (x - xp.floor(x) >= 0.5 - _TIE),
-    "floor": lambda xp, x: xp.floor(x),
-    "ceil": lambda xp, x: xp.ceil(x),
+    "round_prefer_floor": lambda xp, x, _: xp.floor(x) + (x - xp.floor(x) > 0.5 + _TIE),
+    "round_prefer_ceil": lambda xp, x, _: xp.floor(x) + (x - xp.floor(x) >= 0.5 - _TIE),
+    "floor": lambda xp, x, _: xp.floor(x),
+    "ceil": lambda xp, x, _: xp.ceil(x),
+    "ceil_if_smaller": lambda xp, x, smaller: xp.floor(x) + (xp.ceil(x) - xp.floor(x)) * smaller,
 }
-
-#: The same by whether the axis shrinks: that of ONNX before operator set 11.
-_OLDER = "ceil_if_smaller"
 
 #: Sizes at which the weights for whole factors are compared.
 _SIZES = (11, 1, 2, 3, 4, 5, 12)
@@ -118,11 +117,9 @@ class Resize(NamedTuple):
 
     def to_nearest(self, xp: Any, x: Any, smaller: Any) -> Any:
         """Return positions rounded to elements. ``smaller`` is 1 if the axis shrinks, else 0."""
-        if self.nearest == _OLDER:
-            return xp.floor(x) + (xp.ceil(x) - xp.floor(x)) * smaller
         if self.nearest not in _NEAREST:
             raise ValueError(f"nearest_mode={self.nearest!r} is not known")
-        return _NEAREST[self.nearest](xp, x)
+        return _NEAREST[self.nearest](xp, x, smaller)
 
     def kernel(self, x: Any) -> Any:
         """Return the weights of elements at some distances, in NumPy or MXNet."""

@@ -4,7 +4,7 @@ import itertools
 from typing import Any, Sequence
 
 from .elementwise import round_half_even
-from .indexing import indices_along
+from .indexing import indices_along, places_along
 from .padding import pad
 from .resizing import Resize
 
@@ -65,7 +65,7 @@ def affine_grid(F: Any, theta: Any, *arrays: Any, axes: Sequence[int], align_cor
 
     total = column(n)
     for i, (like, axis) in enumerate(zip(arrays, axes)):
-        line = F.cast(F.contrib.arange_like(like, axis=axis), dtype="float32") * 2
+        line = places_along(F, like, axis, "float32") * 2
         count = F.sum(F.ones_like(line))
         if align_corners:
             place = F.broadcast_div(line, F.broadcast_maximum(count - 1, F.ones_like(count))) - 1
