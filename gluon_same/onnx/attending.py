@@ -193,7 +193,7 @@ def _bias(given: Dict[str, Any], inputs: Sequence[Any], zero: str, low: str) -> 
     parts, seen, row = [], [], "Unsqueeze(Range(0, Squeeze(n), 1), [1])"
     key, lengths = "Range(0, Squeeze(all), 1)", "Reshape(i6, [-1, 1, 1, 1])"
     if has(inputs, 3):
-        mask = f"Where(i3, {zero}, {low})" if inputs[3].dtype == bool else "i3"
+        mask = f"Where(i3, {zero}, {low})" if inputs[3].dtype == bool else "Identity(i3)"
         if _is_short(inputs):
             sides = f"Concat({[0] * (2 * inputs[3].ndim - 1)}, Sub(all, Shape(i3, start=-1)), axis=0)"
             mask = f"Pad({mask}, {sides}, {low})"

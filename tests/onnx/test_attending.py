@@ -40,17 +40,22 @@ def merged(x):
 
 
 NAMES = dict(causal="is_causal", cap="softcap", left="left_window_size", right="right_window_size")
-KINDS = {np.dtype("f"): "float", np.dtype(bool): "bool", np.dtype("int64"): "int64"}
+KINDS = {
+    np.dtype("f"): "float",
+    np.dtype("d"): "double",
+    np.dtype(bool): "bool",
+    np.dtype("int64"): "int64",
+}
 
 
 def imported(path, inputs, how):
     """Return the net of a model with one node, whose inputs have the names q, k, v, m, p, r and n."""
     words = {NAMES.get(name, name): n for name, n in how.items() if n is not None}
-    told = ", ".join(f"{name} = {n}" for name, n in words.items())
+    told = "<" + ", ".join(f"{name} = {n}" for name, n in words.items()) + ">" if words else ""
     heads = ", ".join(f"{KINDS[x.dtype]}{[*x.shape]} {name}" for name, x in inputs.items())
     order = ", ".join(name if name in inputs else "" for name in "qkvmprn").rstrip(", ")
     result = f"float[a, b, c{', d' * (inputs['q'].ndim == 4)}] y"
-    text = f"net ({heads}) => ({result}) {{ y = Attention<{told}>({order}) }}"
+    text = f"net ({heads}) => ({result}) {{ y = Attention{told}({order}) }}"
     return import_model(written(path / "net.onnx", text, version=25))
 
 
@@ -74,7 +79,7 @@ def test_attention(tmp_path_factory, data):
     sizes = [(heads, queries, 4), (groups, new, 4), (groups, new, 6)]
     q, k, v = arrays = [random.randn(2, *size).astype("f") for size in sizes]
     inputs = dict(zip("qkv", map(merged, arrays) if flat else arrays))
-    shape = (2, heads, queries, new + before - (cache == "lengths"))[4 - rank :]
+    shape = (2, heads, queries, new + before - (cache != ""))[4 - rank :]
     if kind:
         inputs["m"] = random.rand(*shape) > 0.4 if kind == "bool" else random.randn(*shape).astype("f")
     if before:
@@ -109,6 +114,22 @@ def test_open_sizes_and_gradients_of_queries_that_see_no_key(tmp_path):
         y.backward()
         np.testing.assert_allclose(y.asnumpy(), merged(attended(heads, heads, heads, mask)), rtol=1e-4)
         assert not y.asnumpy()[:, 0].any() and np.isfinite(given[0].grad.asnumpy()).all()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 5), (1, 2, 3, 5), (2, 1, 1, 5)])
+def test_a_mask_that_is_added_and_nothing_else(tmp_path, shape, kind):
+    random = np.random.RandomState(0)
+    q, k, mask = (random.randn(*sizes).astype(kind) for sizes in ((2, 2, 3, 4), (2, 2, 5, 4), shape))
+    mask[..., :2] = -np.inf
+    got = imported(tmp_path, dict(q=q, k=k, v=k, m=mask), {})(*arrays_of(q, k, k, mask)).asnumpy()
+    np.testing.assert_allclose(got, attended(q, k, k, mask), rtol=1e-4, atol=1e-6)
+
+
+def test_more_queries_than_keys_that_count(tmp_path):
+    x, lengths = np.random.RandomState(0).randn(2, 1, 4, 3).astype("f"), np.array([2, 4])
+    y = imported(tmp_path, dict(q=x, k=x, v=x, n=lengths), dict(causal=1))(*arrays_of(x, x, x, lengths))
+    np.testing.assert_allclose(y.asnumpy(), attended(x, x, x, None, lengths, causal=1), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
