@@ -2,9 +2,11 @@
 
 import re
 from itertools import chain
+from types import SimpleNamespace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from . import contributed
+from .evaluation import attributes_of
 from .values import Known, Missing, Unsupported
 
 
@@ -67,7 +69,8 @@ def definition(
 ) -> Any:
     """Return the definition of an operator by others, as a function of a model; None if it has none.
 
-    ``attributes`` and ``inputs`` are those of the node, by which some definitions differ.
+    ``attributes`` and ``inputs`` are those of the node, by which some definitions differ. Missing
+    attributes are added, with their defaults.
     """
     body = contributed.definition(domain, node.op_type, attributes, inputs)
     if body is not None or domain == contributed.DOMAIN:
@@ -101,7 +104,8 @@ def definition(
     else:
         return None
     defaults = [each.default_value for each in schema.attributes.values() if each.default_value.name]
-    body.attribute_proto.extend(defaults)
+    for name, value in attributes_of(SimpleNamespace(attribute=defaults), {}).items():
+        attributes.setdefault(name, value)
     return body
 
 
