@@ -132,6 +132,12 @@ def _product(F, pair, names, kept):
     return y, (*batch, *free[0], *free[1])
 
 
+def scores(F: Any, x: Any, size: int, cap: Optional[float], **weights: Any) -> Any:
+    """Multiply by the rows of the only weight, and limit the results to a range of ``cap``."""
+    y = F.FullyConnected(x, *weights.values(), num_hidden=size, no_bias=True, flatten=False)
+    return y if cap is None else F.tanh(y / cap) * cap
+
+
 def dot(F: Any, a: Any, b: Any, axes: Tuple[int, int], ranks: Tuple[int, int], normalize: bool) -> Any:
     """Multiply batches of arrays along one axis of each, counted from 1; return two axes or more.
 
