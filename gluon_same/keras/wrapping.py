@@ -15,7 +15,7 @@ from .values import Value
 
 #: Functions and layers whose results may not fit the dtype of their inputs.
 _WRAPPING = words("""
-    Add Average Dot Multiply Subtract abs add add_n cumsum diff dot einsum matmul multiply
+    Add Average Dot Multiply Subtract abs add add_n bitwise_not cumsum diff dot einsum matmul multiply
     negative power square squared_difference subtract tensordot
 """)
 _WRAPPING_IN_KERAS_2 = ("prod", "sum")  # Keras 3 computes in 32 bits

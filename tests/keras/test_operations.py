@@ -91,6 +91,7 @@ def pooled(x, reduce):
         ("median", dict(axis=[1, 2], keepdims=True), lambda x: np.median(x, (1, 2), keepdims=True)),
         ("quantile", dict(q=0.3, axis=[2]), lambda x: np.quantile(x, 0.3, 2)),
         ("quantile", dict(q=0.5, axis=2), lambda x: np.quantile(x, 0.5, 2)),
+        ("percentile", dict(q=30, axis=[2]), lambda x: np.quantile(x, 0.3, 2)),
         ("fmax", dict(x2=0.1), lambda x: np.fmax(x, 0.1)),
         ("fmin", dict(x2=["image", 0, 0]), lambda x: x),
         ("math.xlogy", dict(y=3.0), lambda x: x * np.log(3)),

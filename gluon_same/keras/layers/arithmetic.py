@@ -12,7 +12,7 @@ from .lengths import line_of
 from .merging import combined
 from .operations import aligned, axis_of, combined_elementwise
 from .registry import Lowered, Request, computes, elementwise
-from .signatures import Operand
+from .signatures import Operand, operand
 
 #: Functions whose results are true or false, and the endings of MXNet's operators.
 _COMPARISONS = {name: name for name in ("equal", "not_equal", "greater", "greater_equal")}
@@ -60,7 +60,18 @@ def _is_close(op: Request, x: Operand, y: Operand, rtol: float = 1e-5, atol: flo
     return combined_elementwise(op, functions.is_close, x, y, **how)
 
 
-@computes("where", "select")
+@computes("select")
+def _select(op: Request, condition: Any, x: Any, default: Operand = 0) -> Lowered:
+    if not isinstance(condition, list):  # of TensorFlow
+        return _where(op, condition, x, default)
+    if len(condition) != len(x):
+        raise Unsupported(f"{op.name} by {len(condition)} conditions of {len(x)} operands")
+    given = [operand(each) for each in (*condition, *x, default)]
+    how: Any = dict(gives="same", conditions=len(condition))
+    return combined_elementwise(op, functions.select_first, *given, **how)
+
+
+@computes("where")
 def _where(op: Request, condition: Operand, x: Operand, y: Operand) -> Lowered:
     if isinstance(condition, Value) and condition.dtype == "float32":
         condition = op.derived(functions.as_boolean, condition, rule=lambda shape: shape)
@@ -116,12 +127,55 @@ def _constant(op: Request, x: Value) -> Lowered:
 def _cast(op: Request, x: Value, dtype: str) -> Lowered:
     to = _STORED.get(dtype)
     if to is None:
-        raise Unsupported(f"cast to {dtype!r}")
+        raise Unsupported(f"cast to {dtype!r}: only {', '.join(_STORED)} are supported")
     if to == x.dtype or (to == "float32" and x.dtype == "bool"):
         return elementwise(None, takes=None, gives=to, nonnegative=x.nonnegative)
     if to == "bool":
         return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="not_equal")
     return op.each(functions.cast, x, x.nonnegative, to=to, takes=None, gives=to)
+
+
+@computes("linspace", "logspace")
+def _spaced(
+    op: Request, start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, axis: int = 0,
+    base: float = 10, retstep: bool = False, dtype: Any = None,
+) -> Lowered:  # fmt: skip
+    """Return numbers along a new axis."""
+    limit(f"{op.name} of {num} numbers", num)
+    power = base if op.name == "logspace" else None
+    how: Any = dict(real=True, count=num, endpoint=endpoint, base=power)
+    built = combined_elementwise(op, functions.spaced, start, stop, **how)
+    x, sizes = built.inputs[0], built.rule
+    place = axis % (x.rank + 1)
+    if retstep or dtype not in (None, "float32") or num < 1 or place <= x.batch:
+        raise Unsupported(f"{op.name} of {num} numbers along axis={axis} of dtype {dtype}")
+
+    def rule(*shapes: Any) -> Any:
+        shape = sizes(*shapes) if sizes else ()
+        return (*shape[:place], num, *shape[place:])
+
+    return built._replace(axes=x.axes_with(place), rule=rule)
+
+
+@computes("is_in")
+def _is_in(
+    op: Request, x: Value, y: Operand, invert: bool = False, assume_unique: bool = False
+) -> Lowered:
+    if isinstance(y, Value):
+        raise Unsupported(f"{op.name} of what is not constant")
+    how: Any = dict(invert=invert, rule=lambda shape: shape, gives="bool")
+    how["takes"] = x.number if y.dtype.kind == "i" else "float32"
+    return op.lowered(functions.is_in, x, y.ravel().astype(how["takes"]), order=x.axes, **how)
+
+
+@computes("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor")
+def _bitwise(op: Request, x: Operand, y: Operand = None) -> Lowered:
+    operands = [x] if y is None else [x, y]
+    dtypes = [each.dtype if isinstance(each, Value) else each.dtype.name for each in operands]
+    kind = op.name.partition("_")[2]
+    if not all(dtype.startswith("int") for dtype in dtypes) or (y is None) != (kind == "not"):
+        raise Unsupported(f"{op.name} of {' and '.join(dtypes)}")
+    return combined_elementwise(op, functions.bitwise, *operands, gives="same", kind=kind)
 
 
 @computes("digitize")

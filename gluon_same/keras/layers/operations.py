@@ -156,7 +156,7 @@ def combined_elementwise(
     first, *_ = arrays = [each for each in operands if isinstance(each, Value)]
     rank = first.rank
     kinds = [x.dtype if isinstance(x, Value) else x.dtype.name for x in operands]
-    chosen = kinds[1:] if function is functions.select else kinds
+    chosen = kinds[arguments.get("conditions", function is functions.select) :]
     whole = not real and all(kind.startswith("int") for kind in chosen)
     wide = any(x.dtype == "int64" for x in arrays)
     dtype = "float32" if not whole else "int64" if wide else "int32"

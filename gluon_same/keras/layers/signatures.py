@@ -134,7 +134,7 @@ _NAMES = _table("""
     left_cropping=left left_padding=left multiples=repeats negative_slope=slope newshape=shape
     num_split=num_or_size_splits ord=order padding=pad_width paddings=pad_width params=x perm=axes
     pointwise_filter=pointwise_kernel rate=dilation_rate rates=dilation_rate right_cropping=right
-    right_padding=right shape=size sizes=size squeeze_dims=axis stride=strides tensor=x
+    rhs=y right_padding=right shape=size sizes=size squeeze_dims=axis stride=strides tensor=x
     top_cropping=top top_padding=top window_shape=pool_size x2=y
 """)
 
