@@ -18,7 +18,7 @@ from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
 from .layers.signatures import has_numbers, is_constant, operand
 from .layers.wrappers import custom_builder
-from .steps import Steps
+from .steps import STORED, Steps
 from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stored_shape
 from .weights import LayerWeights, keep_to_inference
 
@@ -183,9 +183,12 @@ class Calls:
         rows = built.rows if built.rows is not None else [*of_batch, NO_BATCH][0]
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
         masks = (*(built.masks or ()), *(None for _ in slots))
+        stored = [STORED.get(dtype, dtype) for dtype in dtypes]
+        narrow = [dtype if dtype != kind else None for dtype, kind in zip(dtypes, stored)]
+        fields = zip(slots, shapes, all_axes, stored, masks, narrow)
         return [
-            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask)
-            for slot, (shape, free), axes, dtype, mask in zip(slots, shapes, all_axes, dtypes, masks)
+            Value(s, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask, kind)
+            for s, (shape, free), axes, dtype, mask, kind in fields
         ]
 
     def _has_weights(self, layer: graph.Layer) -> bool:

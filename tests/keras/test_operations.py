@@ -169,7 +169,7 @@ def test_patches_are_added_up(tmp_path):
     np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x)
 
 
-@pytest.mark.parametrize("name", ["rfft", "fft", "fft2"])
+@pytest.mark.parametrize("name", ["rfft", "fft", "fft2", "ifft2"])
 def test_fourier_transforms(tmp_path, name):
     square = function("math.square", "image")
     made = function(name, "image")
@@ -184,6 +184,19 @@ def test_fourier_transforms(tmp_path, name):
     for _ in range(2):
         real, imaginary = net(mx.nd.array(x))
         np.testing.assert_allclose(real.asnumpy() + 1j * imaginary.asnumpy(), want, rtol=1e-5, atol=1e-4)
+        net.hybridize()
+
+
+@pytest.mark.parametrize("size", [None, 6, 7, 11, 16])
+def test_signals_from_half_of_their_frequencies(tmp_path, size):
+    made = function("irfft", "image", fft_length=size)
+    made["inbound_nodes"] = [[[name, 0, 0, {"fft_length": size}] for name in ("image", "other")]]
+    config = functional(image(3, 6), image(3, 6, name="other"), made, inputs=["image", "other"])
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x = RANDOM.normal(size=(2, 2, 3, 6)).astype("float32")
+    for _ in range(2):
+        found = net(*map(mx.nd.array, x)).asnumpy()
+        np.testing.assert_allclose(found, np.fft.irfft(x[0] + 1j * x[1], size), rtol=1e-5, atol=1e-6)
         net.hybridize()
 
 

@@ -182,3 +182,50 @@ def test_what_would_be_wrong_is_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=why):
             load_model(write(tmp_path, functional(image(4, 6, 3), function(name, "image", **arguments))))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16"])
+def test_casts_to_few_bits(tmp_path, dtype):
+    most, x = np.iinfo(dtype), np.array([[-70000.7, -3.9, 3.9, 200.5, 70000]], "float32")
+    clipped = np.clip(x, most.min, most.max).astype(dtype)
+    whole = x.astype("int32")
+    for kind, name, given, wanted in (
+        ("float32", "cast", x, clipped),
+        ("float32", "saturate_cast", x, clipped),
+        ("int32", "cast", whole, whole.astype(dtype)),
+        ("int32", "saturate_cast", whole, np.clip(whole, most.min, most.max)),
+    ):
+        net = whole_numbers(tmp_path, function(name, "image", dtype=dtype), dtype=kind)
+        for _ in range(2):
+            found = net(mx.nd.array(given, dtype=kind)).asnumpy()
+            np.testing.assert_array_equal(found, wanted)
+            assert found.dtype == "int32"
+            net.hybridize()
+
+
+def test_numbers_of_few_bits_do_not_wrap_around_after_a_cast(tmp_path):
+    few, real = function("cast", "image", dtype="uint8"), function("cast", "cast", dtype="float32")
+    twice = function("math.multiply", "cast", y=2)
+    with pytest.raises(ValueError, match="multiply of uint8, which may wrap around"):
+        whole_numbers(tmp_path, few, twice, dtype="float32")
+    real["name"] = real["config"]["name"] = "real"
+    net = whole_numbers(tmp_path, few, real, function("math.multiply", "real", y=2.0), dtype="float32")
+    found = net(mx.nd.array([[300, -2, 5.5, 1, 0]])).asnumpy()
+    np.testing.assert_array_equal(found, [[510, 0, 10, 2, 0]])
+
+
+def test_whole_numbers_that_would_lose_digits_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="inner of int32, .* would lose digits"):
+        whole_numbers(tmp_path, function("inner", "image", y=[[1, 2, 3, 4, 5]]))
+    with pytest.raises(ValueError, match="inner of uint8, which may wrap around"):
+        whole_numbers(tmp_path, function("inner", "image", y=[[1, 2, 3, 4, 5]]), dtype="uint8")
+    real = function("saturate_cast", "image", dtype="float32")
+    net = whole_numbers(tmp_path, real, function("multiply", "saturate_cast", y=2), dtype="uint8")
+    assert net(mx.nd.array([[200] * 5], dtype="int32")).asnumpy()[0, 0] == 400
+
+
+def test_classes_among_numbers(tmp_path):
+    made = function("multi_hot", "image", num_classes=4)
+    net = whole_numbers(tmp_path, made)
+    found = net(mx.nd.array([[1, 3, 3, -1, 9], [0, 0, 0, 0, 0]], dtype="int32")).asnumpy()
+    np.testing.assert_array_equal(found, [[0, 1, 0, 1], [1, 0, 0, 0]])

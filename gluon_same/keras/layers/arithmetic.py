@@ -25,6 +25,9 @@ _ZERO = np.int64(0)
 _STORED = dict.fromkeys(("float32", "float16", "bfloat16", "float64"), "float32")
 _STORED.update({name: name for name in ("bool", "int32", "int64")})
 
+#: The least number of dtypes that are stored in int32, and how many they have.
+_NARROW = dict(int8=(-(2**7), 2**8), int16=(-(2**15), 2**16), uint8=(0, 2**8), uint16=(0, 2**16))
+
 
 @computes(*("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"), *functions.OF_TWO)
 def _pairwise(op: Request, x: Operand, y: Operand) -> Lowered:
@@ -123,11 +126,19 @@ def _constant(op: Request, x: Value) -> Lowered:
     return op.each("BlockGrad", x, x.nonnegative, takes=None)
 
 
-@computes("cast")
+@computes("cast", "saturate_cast")
 def _cast(op: Request, x: Value, dtype: str) -> Lowered:
+    if dtype in _NARROW:
+        least, count = _NARROW[dtype]
+        if not x.whole or op.name == "saturate_cast":  # TensorFlow's cast of others is not defined
+            bounds = dict(least=least, most=least + count - 1)
+            x = op.derived(functions.clip_whole, x, rule=lambda shape: shape, **bounds)
+        how: Any = dict(least=least, count=count, takes=None, gives=dtype)
+        return op.each(functions.wrapped, x, least == 0, **how)
     to = _STORED.get(dtype)
-    if to is None:
-        raise Unsupported(f"cast to {dtype!r}: only {', '.join(_STORED)} are supported")
+    if to is None or (op.name == "saturate_cast" and to != "float32"):
+        known = ", ".join((*_STORED, *_NARROW))
+        raise Unsupported(f"{op.name} to {dtype!r}: only {known} are supported")
     if to == x.dtype or (to == "float32" and x.dtype == "bool"):
         return elementwise(None, takes=None, gives=to, nonnegative=x.nonnegative)
     if to == "bool":

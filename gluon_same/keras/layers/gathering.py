@@ -197,6 +197,16 @@ def _one_hot(
     return built._replace(axes=(*(axis + (axis >= place) for axis in range(x.rank)), place))
 
 
+@computes("multi_hot")
+def _multi_hot(
+    op: Request, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+) -> Lowered:
+    if x.rank < 2 or axis not in (-1, x.rank) or dtype not in (None, "float32") or sparse:
+        raise Unsupported(f"{op.name} with axis={axis}, dtype={dtype!r} and sparse={sparse}")
+    how: Any = dict(depth=num_classes, rank=x.rank, takes=None, gives="float32")
+    return op.in_keras_order(functions.multi_hot, x, ndim=x.rank, **how)
+
+
 @computes("broadcast_to")
 def _broadcast_to(op: Request, x: Value, shape: List[int]) -> Lowered:
     x = with_rank(op, x, len(shape)) if x.rows == NO_BATCH else x
