@@ -152,10 +152,10 @@ def whole_numbers(folder, *calls, dtype="int32"):
 def test_bits_are_combined(tmp_path):
     x = np.array([[0, 5, -3, 2**30 + 1, 7]], "int32")
     for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
-        net = whole_numbers(tmp_path, function(name, "image", y=6))
+        net = whole_numbers(tmp_path, function(f"bitwise.{name}", "image", y=6))
         found = net(mx.nd.array(x, dtype="int32")).asnumpy()
         np.testing.assert_array_equal(found, getattr(np, name)(x, 6))
-    net = whole_numbers(tmp_path, function("bitwise_not", "image"))
+    net = whole_numbers(tmp_path, function("bitwise.invert", "image"))
     np.testing.assert_array_equal(net(mx.nd.array(x, dtype="int32")).asnumpy(), ~x)
     with pytest.raises(ValueError, match="bitwise_not of uint8, which may wrap around"):
         whole_numbers(tmp_path, function("bitwise_not", "image"), dtype="uint8")
@@ -229,3 +229,21 @@ def test_classes_among_numbers(tmp_path):
     net = whole_numbers(tmp_path, made)
     found = net(mx.nd.array([[1, 3, 3, -1, 9], [0, 0, 0, 0, 0]], dtype="int32")).asnumpy()
     np.testing.assert_array_equal(found, [[0, 1, 0, 1], [1, 0, 0, 0]])
+
+
+def test_images_become_real_numbers(tmp_path):
+    for dtype, most in (("uint8", 255), ("int16", 32767), ("float32", 1)):
+        made = function("image.convert_image_dtype", "image", dtype="float32")
+        net = whole_numbers(tmp_path, made, dtype=dtype)
+        kind = "float32" if dtype == "float32" else "int32"
+        found = net(mx.nd.array([[0, 1, 2, 100, 255]], dtype=kind)).asnumpy()
+        np.testing.assert_allclose(found, np.array([[0, 1, 2, 100, 255]]) / most, rtol=1e-6)
+    with pytest.raises(ValueError, match="from float32 to 'uint8': only real numbers"):
+        made = function("image.convert_image_dtype", "image", dtype="uint8")
+        whole_numbers(tmp_path, made, dtype="float32")
+
+
+def test_reciprocals_of_zero_are_zero(tmp_path):
+    net = whole_numbers(tmp_path, function("math.reciprocal_no_nan", "image"), dtype="float32")
+    found = net(mx.nd.array([[0, 1, -2, 0.5, 0]])).asnumpy()
+    np.testing.assert_array_equal(found, [[0, 1, -0.5, 2, 0]])

@@ -138,10 +138,16 @@ def log_determinant(F: Any, x: Any, signed: bool) -> Any:
     return [sign, logarithm] if signed else logarithm
 
 
-def solve(F: Any, a: Any, b: Any, vector: bool, lower: Optional[bool]) -> Any:
-    """Return x of ``a @ x = b``. ``lower`` is that of triangular matrices, else None."""
+def solve(F: Any, a: Any, b: Any, vector: bool, lower: Optional[bool], adjoint: bool) -> Any:
+    """Return x of ``a @ x = b``, or of ``a.T @ x = b`` if ``adjoint``.
+
+    ``lower`` is that of triangular matrices, else None.
+    """
     b = F.expand_dims(b, axis=-1) if vector else b
-    x = F.linalg_gemm2(F.linalg_inverse(a), b) if lower is None else F.linalg_trsm(a, b, lower=lower)
+    if lower is None:
+        x = F.linalg_gemm2(F.linalg_inverse(a), b, transpose_a=adjoint)
+    else:
+        x = F.linalg_trsm(a, b, lower=lower, transpose=adjoint)
     return F.squeeze(x, axis=-1) if vector else x
 
 

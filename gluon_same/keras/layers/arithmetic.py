@@ -57,6 +57,11 @@ def _compare(op: Request, x: Operand, y: Operand) -> Lowered:
     return combined_elementwise(op, functions.compare, x, y, gives="bool", kind=kind)
 
 
+@computes("reciprocal_no_nan")
+def _reciprocal(op: Request, x: Value) -> Lowered:
+    return _pairwise(op.replace(name="divide_no_nan"), np.array(1.0, "float32"), x)
+
+
 @computes("isclose")
 def _is_close(op: Request, x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8) -> Lowered:
     how: Any = dict(gives="bool", real=True, rtol=rtol, atol=atol)
@@ -187,6 +192,15 @@ def _bitwise(op: Request, x: Operand, y: Operand = None) -> Lowered:
     if not all(dtype.startswith("int") for dtype in dtypes) or (y is None) != (kind == "not"):
         raise Unsupported(f"{op.name} of {' and '.join(dtypes)}")
     return combined_elementwise(op, functions.bitwise, *operands, gives="same", kind=kind)
+
+
+@computes("convert_image_dtype")
+def _image_of(op: Request, x: Value, dtype: str, saturate: bool = False) -> Lowered:
+    kind = x.narrow or x.dtype
+    if _STORED.get(dtype) != "float32" or kind == "bool":
+        raise Unsupported(f"{op.name} from {kind} to {dtype!r}: only real numbers are supported")
+    most = 1 if kind == "float32" else np.iinfo(kind).max
+    return op.each(functions.linear, x, x.nonnegative, scale=1 / most, offset=0.0)
 
 
 @computes("digitize")

@@ -1,6 +1,6 @@
 """Functions of square matrices along the last two axes."""
 
-from typing import Any
+from typing import Any, Optional
 
 from ...importing import functions
 from ..arguments import Unsupported
@@ -26,11 +26,15 @@ def _of_matrices(op: Request, x: Value, upper: bool = False, adjoint: bool = Fal
     return built._replace(axes=(*kept[:-2], kept[-1], kept[-2])) if upper else built
 
 
-@computes("solve", "solve_triangular")
-def _solve(op: Request, x: Value, y: Value, lower: bool = False) -> Lowered:
+@computes("solve", "solve_triangular", "triangular_solve")
+def _solve(
+    op: Request, x: Value, y: Value, lower: Optional[bool] = None, adjoint: bool = False
+) -> Lowered:
     """Return what matrices map to other ones, or to vectors, which have one axis less."""
     sizes = {x.shape[-1], x.shape[-2], y.shape[x.rank - 2 :][0]}
     if x.rank < 3 or y.rank not in (x.rank, x.rank - 1) or len(sizes) > 1:
         raise Unsupported(f"{op.name} of shapes {x.shape} and {y.shape}")
-    how: Any = dict(vector=y.rank < x.rank, lower=lower if op.name == "solve_triangular" else None)
+    if op.name != "solve" and lower is None:
+        lower = op.name == "triangular_solve"  # of TensorFlow
+    how: Any = dict(vector=y.rank < x.rank, lower=lower, adjoint=adjoint)
     return op.in_keras_order(functions.solve, x, y, ndim=y.rank, rule=lambda _, shape: shape, **how)

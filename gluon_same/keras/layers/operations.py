@@ -29,7 +29,8 @@ _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
 BATCH_MOVED = "the batch is not the first axis of its inputs: most layers require that"
 
 #: Modules of TensorFlow's functions that may share a name with one of the table.
-_MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 keras backend"))
+_MODULES = words("math nn linalg image debugging __operators__ compat v1 keras backend bitwise dtypes")
+_MODULES += ("",)
 
 #: Functions of one array whose arguments are those of Keras.
 _NAMES = words("""
