@@ -34,6 +34,8 @@ class Function(HybridBlock):
     places : tuple of int
         Positions among the inputs of parameters that the function receives there: ``(1,)`` for a
         parameter ``constant1`` that is the second input.
+    params : ParameterDict, optional
+        Parameters of another block to share.
     **arguments
         Arguments of the function.
     """
@@ -41,9 +43,9 @@ class Function(HybridBlock):
     def __init__(
         self, function: Union[str, Callable[..., Any]], title: str, prefix: Optional[str] = None,
         parameters: Optional[Dict[str, Dict[str, Any]]] = None, places: Tuple[int, ...] = (),
-        **arguments: Any,
+        params: Any = None, **arguments: Any,
     ):  # fmt: skip
-        super().__init__(prefix=prefix)
+        super().__init__(prefix=prefix, params=params)
         self._places = places
         self._function = function
         self._arguments = arguments

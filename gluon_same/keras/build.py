@@ -152,7 +152,8 @@ class _Builder(Calls):
         masks = [x.mask for x in graph.arrays_in(args, Value)][:1]
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args
         inputs = list(graph.arrays_in((args, kwargs), Value))
-        if layer.name in self.first and (layer.model or custom or self._has_weights(layer)):
+        alike = layer.name in self.first and not kwargs.get("reverse")
+        if alike and (layer.model or custom or self._has_weights(layer)):
             inputs = self._as_before(layer, inputs)
         elif layer.name in self.shared and layer.class_name == "Dense":  # of any number of axes
             inputs = [self.ready(x) for x in inputs]

@@ -18,12 +18,17 @@ from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
 from .layers.signatures import has_numbers, is_constant, operand
 from .layers.wrappers import custom_builder
-from .steps import Steps
+from .steps import STORED, Steps
 from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stored_shape
 from .weights import LayerWeights, keep_to_inference
 
 #: Blocks that arrays with different numbers of axes share.
 _OF_ANY_RANK = (nn.Dense, nn.Embedding, nn.LayerNorm)
+
+_OF_OTHER_ARRAYS = (
+    "its calls receive different numbers of arrays: give all of them initial states, such as zeros, "
+    "or none, and the same for masks"
+)
 
 
 class Settings(NamedTuple):
@@ -84,6 +89,8 @@ class Calls:
     def _as_before(self, layer: graph.Layer, inputs: List[Value]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
         first = self.first[layer.name]
+        if len(inputs) != len(first):
+            raise Unsupported(_OF_OTHER_ARRAYS)
         alike = [x.rank for x in inputs] == [x.rank for x in first]
         if not alike and type(self.weights[layer.name].block) not in _OF_ANY_RANK:
             raise ValueError("its calls receive inputs with different numbers of axes")
@@ -162,19 +169,26 @@ class Calls:
             slots = [ready[0].slot]
         else:
             child = self._child(layer, call, built)
+            if built.beside:
+                child = f"{child}:{call.number}"
+                self.steps.blocks[child] = built.beside(self.weights[layer.name].block)
             if self.received.setdefault(child, len(given)) != len(given):
-                raise Unsupported("its calls differ in initial states or masks")
+                raise Unsupported(_OF_OTHER_ARRAYS)
             slots = self.steps.run(child, ready, len(all_axes), built.states)
-        self.first.setdefault(layer.name, tuple(inputs if built.inputs else ready))
+        if not built.beside:
+            self.first.setdefault(layer.name, tuple(inputs if built.inputs else ready))
         shapes = _shapes(built, given, ready, all_axes)
         dtypes = built.gives or given[0].dtype
         of_batch = [x.rows for x in given if x.rows != NO_BATCH]
         rows = built.rows if built.rows is not None else [*of_batch, NO_BATCH][0]
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
         masks = (*(built.masks or ()), *(None for _ in slots))
+        stored = [STORED.get(dtype, dtype) for dtype in dtypes]
+        narrow = [dtype if dtype != kind else None for dtype, kind in zip(dtypes, stored)]
+        fields = zip(slots, shapes, all_axes, stored, masks, narrow)
         return [
-            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask)
-            for slot, (shape, free), axes, dtype, mask in zip(slots, shapes, all_axes, dtypes, masks)
+            Value(s, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask, kind)
+            for s, (shape, free), axes, dtype, mask, kind in fields
         ]
 
     def _has_weights(self, layer: graph.Layer) -> bool:

@@ -226,16 +226,16 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             "model that begins behind the layers of strings"
         )
     given = str(model.layers[ref.layer].config.get("dtype"))
-    dtype = _STORED.get(given, "float32")
-    narrow = given if given in _STORED and dtype != given else None
+    dtype = STORED.get(given, "float32")
+    narrow = given if given in STORED and dtype != given else None
     free = (None,) * len(shape) if _is_of_ids(model, ref) else _fixed(model, shape)
     return Value(-1, shape, free, axes(len(shape)), dtype=dtype, narrow=narrow)
 
 
-#: Dtypes of arrays, by those of Keras' inputs. All others are float32. Those of fewer bits wrap around
+#: Dtypes of arrays, by those of Keras. All others are float32. Those of fewer bits wrap around
 #: before those that store them.
-_STORED = dict.fromkeys(words("int8 int16 uint8 uint16 int32"), "int32")
-_STORED.update(uint32="int64", int64="int64", bool="bool")
+STORED = dict.fromkeys(words("int8 int16 uint8 uint16 int32"), "int32")
+STORED.update(uint32="int64", int64="int64", bool="bool")
 
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:

@@ -15,15 +15,15 @@ from .values import Value
 
 #: Functions and layers whose results may not fit the dtype of their inputs.
 _WRAPPING = words("""
-    Add Average Dot Multiply Subtract abs add add_n cumsum diff dot einsum matmul multiply
-    negative power square squared_difference subtract tensordot
+    Add Average Dot Multiply Subtract abs add add_n bitwise_not cumsum diff dot einsum inner matmul
+    multiply negative power square squared_difference subtract tensordot
 """)
 _WRAPPING_IN_KERAS_2 = ("prod", "sum")  # Keras 3 computes in 32 bits
 
 #: Functions and layers that compute in float32, although Keras' results of whole numbers are whole.
 _ROUNDING = words("""
     AdaptiveMaxPooling Dot Dropout GlobalMaxPooling Masking MaxPooling ReLU SpatialDropout
-    UpSampling ZeroPadding dot einsum extract_patches matmul max_pool relu rgb_to_grayscale round
+    UpSampling ZeroPadding dot einsum extract_patches inner matmul max_pool relu rgb_to_grayscale round
     tensordot trunc
 """)
 
@@ -32,8 +32,8 @@ _LARGE = ("int32", "int64", "uint32")
 
 #: Functions and layers whose results have a dtype of their own.
 _CONVERTING = words("""
-    CategoryEncoding Discretization Hashing IntegerLookup Normalization Rescaling cast divide mean
-    one_hot prod sum
+    CategoryEncoding Discretization Hashing IntegerLookup Normalization Rescaling cast divide linspace
+    logspace mean multi_hot one_hot prod saturate_cast sum
 """)
 
 
@@ -76,5 +76,7 @@ def dtype_after(name: str, inputs: Sequence[Value], given: Any, keras3: bool) ->
 
 def with_dtype(narrow: Optional[str], y: Value, inputs: Sequence[Value], weights: Any) -> Value:
     """Return a result with its narrow dtype. Those of layers with weights are real numbers."""
+    if y.narrow:
+        return y
     same = y.dtype == "float32" or any(x.dtype == y.dtype for x in inputs)
     return y._replace(narrow=narrow if same and not weights else None)

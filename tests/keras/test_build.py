@@ -2,6 +2,7 @@
 
 import json
 
+import h5py
 import mxnet as mx
 import numpy as np
 import pytest
@@ -370,11 +371,31 @@ def test_a_reversible_embedding_embeds(tmp_path, tied):
     net = load_model(write(tmp_path, functional(image(None), words), words=shapes), layout="NHWC")
     (table,) = (p.data().asnumpy() for p in net.collect_params().values())
     np.testing.assert_array_equal(net(mx.nd.array([[4, 0, 1, 4]])).asnumpy()[0], table[[4, 0, 1, 4]])
-    words["inbound_nodes"][0][0][3]["reverse"] = True
-    with pytest.raises(
-        ValueError, match=r"words \(ReversibleEmbedding\): it is called with reverse=True"
-    ):
-        load_model(write(tmp_path, functional(image(None), words), words=shapes))
+
+
+@pytest.mark.parametrize("reversed_first", [False, True])
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_reversible_embedding_returns_scores(tmp_path, tied, reversed_first):
+    shapes = {"embeddings": (5, 3), **({} if tied else {"reverse_embeddings": (3, 5)})}
+    config = dict(input_dim=5, output_dim=3, tie_weights=tied, logit_soft_cap=2, mask_zero=True)
+    words = layer("ReversibleEmbedding", "words", "image", **config)
+    backward = [["hidden", 0, 0, {"reverse": True}]]
+    words["inbound_nodes"].insert(not reversed_first, backward)
+    words["inbound_nodes"].append(backward)
+    names = dict(inputs=["image", "hidden"], outputs=["words"])
+    model = functional(image(None), image(None, 3, name="hidden"), words, **names)
+    model["config"]["output_layers"] = [["words", i, 0] for i in range(3)]
+    files = write(tmp_path, model, words=shapes)
+    with h5py.File(files[1]) as weights:
+        table, scores = ([*weights["words"]["words"].values()][i][()] for i in (0, -1))
+    net = load_model(files, layout="NHWC")
+    ids, x = np.array([[4, 0, 1]]), np.random.RandomState(0).normal(size=(1, 2, 3)).astype("float32")
+    cap = 2 * np.tanh(x @ (table.T if tied else scores) / 2)
+    wanted = [cap, table[ids], cap] if reversed_first else [table[ids], cap, cap]
+    for _ in range(2):
+        for y, known in zip(net(mx.nd.array(ids), mx.nd.array(x)), wanted):
+            np.testing.assert_allclose(y.asnumpy(), known, rtol=1e-6, atol=1e-6)
+        net.hybridize()
 
 
 def test_whole_numbers_behind_a_refused_layer_are_not_blamed(tmp_path):

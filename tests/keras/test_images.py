@@ -199,3 +199,48 @@ def test_images_are_resized_within_a_size(tmp_path, arguments, size, start):
         np.testing.assert_array_equal(found.asnumpy(), right)
     with pytest.raises(ValueError, match="4, 4"):
         net(mx.nd.ones((1, 4, 4, 3)))
+
+
+def transformed(x, numbers, outside, value):
+    """Return images whose element at (row, column) is that of others where transforms move it."""
+    y = np.empty_like(x)
+    for n, row, column in np.ndindex(x.shape[:3]):
+        a, b, c = np.reshape([*numbers[n], 1], (3, 3)) @ (column, row, 1)
+        total, place = 0, np.array([b / c, a / c])
+        for corner in np.ndindex(2, 2):
+            at = np.floor(place).astype(int) + corner
+            inside = np.clip(at, 0, np.array(x.shape[1:3]) - 1)
+            known = outside == "nearest" or (at == inside).all()
+            total = total + (x[(n, *inside)] if known else value) * np.prod(1 - np.abs(place - at))
+        y[n, row, column] = total
+    return y
+
+
+@pytest.mark.parametrize("given", ["constant", "data"])
+@pytest.mark.parametrize("outside, value", [("constant", 0.0), ("constant", 2.0), ("nearest", 0.0)])
+def test_images_are_transformed(tmp_path, outside, value, given):
+    line = np.array([1, 0.1, 0.5, -0.1, 1, 0.2, 0.01, -0.02], "float32")
+    numbers = np.array([line, line + 0.03], "float32") if given == "data" else np.array([line, line])
+    transform = ["numbers", 0, 0] if given == "data" else line.tolist()
+    how = dict(fill_mode=outside, fill_value=value)
+    made = function("affine_transform", "image", transform=transform, **how)
+    inputs = [image(None, None, 3), image(8, name="numbers")][: 1 + (given == "data")]
+    names = [each["name"] for each in inputs]
+    net = load_model(write(tmp_path, functional(*inputs, made, inputs=names)), layout="NHWC")
+    for size in ((5, 7), (6, 4)):
+        x = RANDOM.normal(size=(2, *size, 3)).astype("float32")
+        wanted = transformed(x, numbers, outside, value)
+        for hybridized in (False, True):
+            net.hybridize(hybridized)
+            found = net(*map(mx.nd.array, (x, numbers)[: len(names)])).asnumpy()
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [dict(interpolation="nearest"), dict(fill_mode="reflect"), dict(transform=[[1.0] * 8] * 2)],
+)
+def test_other_transforms_are_refused(tmp_path, arguments):
+    made = keras3("affine_transform", **{"transform": [1.0] * 8, **arguments})
+    with pytest.raises(ValueError, match="only 'bilinear', constant, nearest and 8 numbers are"):
+        load_model(write(tmp_path, functional(image(5, 6, 3), made)))

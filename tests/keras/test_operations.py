@@ -91,6 +91,7 @@ def pooled(x, reduce):
         ("median", dict(axis=[1, 2], keepdims=True), lambda x: np.median(x, (1, 2), keepdims=True)),
         ("quantile", dict(q=0.3, axis=[2]), lambda x: np.quantile(x, 0.3, 2)),
         ("quantile", dict(q=0.5, axis=2), lambda x: np.quantile(x, 0.5, 2)),
+        ("percentile", dict(q=30, axis=[2]), lambda x: np.quantile(x, 0.3, 2)),
         ("fmax", dict(x2=0.1), lambda x: np.fmax(x, 0.1)),
         ("fmin", dict(x2=["image", 0, 0]), lambda x: x),
         ("math.xlogy", dict(y=3.0), lambda x: x * np.log(3)),
@@ -168,7 +169,7 @@ def test_patches_are_added_up(tmp_path):
     np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x)
 
 
-@pytest.mark.parametrize("name", ["rfft", "fft", "fft2"])
+@pytest.mark.parametrize("name", ["rfft", "fft", "fft2", "ifft2"])
 def test_fourier_transforms(tmp_path, name):
     square = function("math.square", "image")
     made = function(name, "image")
@@ -183,6 +184,19 @@ def test_fourier_transforms(tmp_path, name):
     for _ in range(2):
         real, imaginary = net(mx.nd.array(x))
         np.testing.assert_allclose(real.asnumpy() + 1j * imaginary.asnumpy(), want, rtol=1e-5, atol=1e-4)
+        net.hybridize()
+
+
+@pytest.mark.parametrize("size", [None, 6, 7, 11, 16])
+def test_signals_from_half_of_their_frequencies(tmp_path, size):
+    made = function("irfft", "image", fft_length=size)
+    made["inbound_nodes"] = [[[name, 0, 0, {"fft_length": size}] for name in ("image", "other")]]
+    config = functional(image(3, 6), image(3, 6, name="other"), made, inputs=["image", "other"])
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x = RANDOM.normal(size=(2, 2, 3, 6)).astype("float32")
+    for _ in range(2):
+        found = net(*map(mx.nd.array, x)).asnumpy()
+        np.testing.assert_allclose(found, np.fft.irfft(x[0] + 1j * x[1], size), rtol=1e-5, atol=1e-6)
         net.hybridize()
 
 

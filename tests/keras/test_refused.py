@@ -215,7 +215,7 @@ FUNCTIONS = [
     ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
     ("roll", {"shift": [5, 1], "axis": 1}, "roll by [5, 1] along axis=[1]"),
     ("slice", {"begin": [1, 0, 0, 0], "size": [-1, 1, 1, 1]}, "a slice of the batch"),
-    ("tile", {"multiples": [1, 2]}, "give one count of 1 for the batch"),
+    ("tile", {"multiples": [1, 2, 1, 1, 1]}, "give one count of 1 for the batch"),
     ("split", {"num_or_size_splits": 2**30, "axis": 1}, "split into 1073741824: at most 4096"),
     ("diff", {"n": 2**30}, "diff with n=1073741824: at most 4096"),
     ("extract_patches", {"size": [2**20, 1], "padding": "same"}, "patches of 2097152 elements"),

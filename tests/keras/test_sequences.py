@@ -242,3 +242,13 @@ def test_a_mean_takes_its_mask_from_an_input(tmp_path):
     wanted = (x * kept[..., None]).sum(1) / kept.sum(1, keepdims=True)
     found = net(mx.nd.array(x), mx.nd.array(kept)).asnumpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_calls_of_a_layer_have_initial_states_or_none(tmp_path):
+    lstm = layer("LSTM", "lstm", "image", units=2)
+    state = image(2, name="state")
+    lstm["inbound_nodes"].append([["image", 0, 0, {"initial_state": [["state", 0, 0]] * 2}]])
+    model = functional(image(4, 3), state, lstm, inputs=["image", "state"])
+    model["config"]["output_layers"] = [["lstm", 0, 0], ["lstm", 1, 0]]
+    with pytest.raises(ValueError, match="give all of them initial states"):
+        load_model(write(tmp_path, model, lstm=LSTM_WEIGHTS))

@@ -92,6 +92,13 @@ def cast(F: Any, x: Any, to: str) -> Any:
     return F.cast(x, dtype=to)
 
 
+def wrapped(F: Any, x: Any, least: int, count: int) -> Any:
+    """Return numbers without their fractions, as those of ``count`` numbers from ``least``, in int32."""
+    x = F.cast(x, dtype="int32") - least
+    quotient = x / count  # rounded towards zero
+    return x - (quotient - (quotient * count > x)) * count + least
+
+
 def quotient_up(F: Any, x: Any, by: float) -> Any:
     """Divide by a number and round up."""
     return F.ceil(F.cast(x, dtype="float64") / by)

@@ -53,6 +53,11 @@ def classes(
     return y if to == "float32" else F.cast(y, dtype=to)  # onnxruntime has no OneHot of int32
 
 
+def multi_hot(F: Any, x: Any, depth: int, rank: int) -> Any:
+    """Return 1 at each of the numbers along the second axis, along a new last axis, and 0 elsewhere."""
+    return F.max(classes(F, x, depth, rank), axis=1)
+
+
 def discretize(F: Any, x: Any, bounds: Any) -> Any:
     """Return how many of some bounds are at most ``x``."""
     return F.sum(F.broadcast_greater_equal(F.expand_dims(x, axis=-1), bounds), axis=-1)

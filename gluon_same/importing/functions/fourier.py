@@ -57,6 +57,11 @@ def fourier(F: Any, x: Any, *arrays: Any, rank: int, parts: int) -> Any:
     return [real, imaginary]
 
 
+def real_fourier(F: Any, *arrays: Any, rank: int, parts: int) -> Any:
+    """Return the real part of :func:`fourier`."""
+    return fourier(F, *arrays, rank=rank, parts=parts)[0]
+
+
 def stft(F: Any, x: Any, filters: Any, size: int, count: int, step: int, padding: str = "valid") -> Any:
     """Multiply the windows of signals of shape (batch, time) by filters of shape (count, 1, size).
 

@@ -14,8 +14,9 @@ from .pairs import of_two
 
 _PLACES = 20  # the most characters of an int64, with its sign
 
-#: Constants of FarmHash, and the first state of SipHash.
+#: Constants of FarmHash, the factor and first hash of crosses, and the first state of SipHash.
 _FARM = (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F)
+_CROSS = (0xC6A4A7935BD1E995, 0xDECAFCAFFE)
 _SIP = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 
 
@@ -30,6 +31,11 @@ def hash_constants(salt: Optional[Sequence[int]]) -> List[np.ndarray]:
     tens, sixteens = [10**i for i in range(_PLACES - 1)], [16**i for i in range(16)]
     xor = (four[:, None] ^ four).ravel().astype("int64")
     return [_signed(tens), _signed(sixteens), xor, _signed(own)]
+
+
+def cross_constants() -> List[np.ndarray]:
+    """Return powers of 16, exclusive ors, and the constants of :func:`cross_numbers`."""
+    return [*hash_constants(None)[1:3], _signed(_CROSS)]
 
 
 class _Words(NamedTuple):
@@ -200,3 +206,23 @@ def hash_numbers(
     if special:
         y = (y + 1) * (column != mask)
     return F.reshape_like(y, x)
+
+
+def cross_numbers(F: Any, x: Any, *arrays: Any, bins: int) -> Any:
+    """Return the bin of each combination of numbers in arrays of the same shape.
+
+    The constants, which follow the arrays, are the :func:`cross_constants`.
+    """
+    *others, sixteens, table, own = arrays
+    words = _Words(F, sixteens, table)
+    columns = [F.reshape(F.cast(each, dtype="int64"), shape=(-1, 1)) for each in (x, *others)]
+    numbers = (F.slice_axis(own, axis=0, begin=i, end=i + 1) for i in range(2))
+    factor, y = (F.broadcast_add(columns[0] * 0, each) for each in numbers)
+
+    def mixed(z):
+        return words.xor(z, words.right(z, 47))
+
+    for column in columns:
+        y = words.xor(words.xor(y, factor), mixed(column * factor) * factor)
+        y = mixed(mixed(y * factor) * factor)
+    return F.reshape_like(words.remainder(y, bins), x)

@@ -26,6 +26,24 @@ def select(F: Any, condition: Any, x: Any, y: Any) -> Any:
     return _numpy(F, "where", condition, x, y)
 
 
+def select_first(F: Any, *arrays: Any, conditions: int) -> Any:
+    """Return elements of the first array, after so many conditions, whose condition is not 0.
+
+    The last array is for elements of which no condition holds.
+    """
+    y = arrays[-1]
+    for condition, x in reversed([*zip(arrays, arrays[conditions:-1])]):
+        y = select(F, condition, x, y)
+    return y
+
+
+def is_in(F: Any, x: Any, numbers: Any, invert: bool) -> Any:
+    """Return whether elements are among some numbers, or are not."""
+    same = F.broadcast_equal(F.expand_dims(x, axis=-1), numbers)
+    found = F.cast(F.max(same, axis=-1), dtype="float32")
+    return 1 - found if invert else found
+
+
 def bitwise(F: Any, *arrays: Any, kind: str) -> Any:
     """Combine the bits of integers: ``kind`` is 'and', 'or', 'xor' or 'not'."""
     return _numpy(F, f"bitwise_{kind}", *arrays)

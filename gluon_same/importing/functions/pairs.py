@@ -1,6 +1,6 @@
 """Functions of the elements of two arrays that are combined from several operators of MXNet."""
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 from .elementwise import integer_divide, pairwise, remainder
 from .indexing import select
@@ -102,6 +102,13 @@ def of_two(F: Any, x: Any, y: Any, kind: str, whole: bool = False) -> Any:
     function = _WHOLE.get(kind) if whole else None
     function = function or _OF_TWO.get(kind)
     return function(F, x, y) if function else pairwise(F, kind, x, y)
+
+
+def spaced(F: Any, x: Any, y: Any, count: int, endpoint: bool, base: Optional[float]) -> Any:
+    """Return ``count`` numbers from ``x`` to ``y`` along a new second axis, or powers of ``base``."""
+    step = F.broadcast_sub(y, x) / max(count - endpoint, 1)
+    line = F.stack(*(F.broadcast_add(step * i, x) for i in range(count)), axis=1)
+    return line if base is None else base**line
 
 
 def is_close(F: Any, x: Any, y: Any, rtol: float, atol: float) -> Any:

@@ -132,6 +132,31 @@ def _product(F, pair, names, kept):
     return y, (*batch, *free[0], *free[1])
 
 
+def log_determinant(F: Any, x: Any, signed: bool) -> Any:
+    """Return the logarithm of the absolute determinant, behind its sign if ``signed``."""
+    sign, logarithm = F.linalg_slogdet(x)
+    return [sign, logarithm] if signed else logarithm
+
+
+def solve(F: Any, a: Any, b: Any, vector: bool, lower: Optional[bool], adjoint: bool) -> Any:
+    """Return x of ``a @ x = b``, or of ``a.T @ x = b`` if ``adjoint``.
+
+    ``lower`` is that of triangular matrices, else None.
+    """
+    b = F.expand_dims(b, axis=-1) if vector else b
+    if lower is None:
+        x = F.linalg_gemm2(F.linalg_inverse(a), b, transpose_a=adjoint)
+    else:
+        x = F.linalg_trsm(a, b, lower=lower, transpose=adjoint)
+    return F.squeeze(x, axis=-1) if vector else x
+
+
+def scores(F: Any, x: Any, size: int, cap: Optional[float], **weights: Any) -> Any:
+    """Multiply by the rows of the only weight, and limit the results to a range of ``cap``."""
+    y = F.FullyConnected(x, *weights.values(), num_hidden=size, no_bias=True, flatten=False)
+    return y if cap is None else F.tanh(y / cap) * cap
+
+
 def dot(F: Any, a: Any, b: Any, axes: Tuple[int, int], ranks: Tuple[int, int], normalize: bool) -> Any:
     """Multiply batches of arrays along one axis of each, counted from 1; return two axes or more.
 

@@ -70,6 +70,11 @@ def reduce_numbers(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: b
     return F.sqrt(y) if kind == "std" else y
 
 
+def over_sum(F: Any, x: Any, axis: int, least: float) -> Any:
+    """Divide vectors by the sums of their absolute elements, which are taken for at least ``least``."""
+    return F.broadcast_div(x, F.maximum(F.sum(F.abs(x), axis=axis, keepdims=True), least))
+
+
 def moments(F: Any, x: Any, axes: Tuple[int, ...], keepdims: bool) -> Any:
     """Return the mean and the variance along axes."""
     return [reduce(F, x, kind, axes, keepdims) for kind in ("mean", "var")]

@@ -27,22 +27,34 @@ def grid_sample(
     align_corners : bool
         Whether -1 and 1 are the centers of the outer elements, or the outer edges.
     """
-    channels_last = F.transpose(x, axes=(0, *range(2, ndim + 2), 1))
     grid = F.cast(grid, dtype="float32")
-    rank = ndim + 1  # of a coordinate
-    sizes = F.cast(F.shape_array(x), dtype="float32")
-    axes = []  # for each axis, the (index, weight, whether inside) of each neighbor
+    places = []
     for axis in range(ndim):
-        size = F.reshape(F.slice_axis(sizes, axis=0, begin=axis + 2, end=axis + 3), shape=(1,) * rank)
+        size = _size(F, x, axis, ndim)
         place = F.slice_axis(grid, axis=-1, begin=ndim - 1 - axis, end=ndim - axis)
         place = F.squeeze(place, axis=-1) + 1
         if align_corners:
-            place = F.broadcast_mul(place, (size - 1) * 0.5)
+            places.append(F.broadcast_mul(place, (size - 1) * 0.5))
         else:
-            place = F.broadcast_mul(place, size * 0.5) - 0.5
+            places.append(F.broadcast_mul(place, size * 0.5) - 0.5)
+    return sampled_at(F, x, places, mode, padding, align_corners)
+
+
+def sampled_at(
+    F: Any, x: Any, places: Sequence[Any], mode: str, padding: str, align_corners: bool = True
+) -> Any:
+    """Sample channels-first data at places along each axis, of shape (N, O1, ..., On), from 0.
+
+    The arguments are those of :func:`grid_sample`.
+    """
+    ndim = len(places)
+    channels_last = F.transpose(x, axes=(0, *range(2, ndim + 2), 1))
+    axes = []  # for each axis, the (index, weight, whether inside) of each neighbor
+    for axis, place in enumerate(places):
+        size = _size(F, x, axis, ndim)
         axes.append([_neighbor(F, each, size, padding, align_corners) for each in _taps(F, place, mode)])
     batch = F.reshape(indices_along(F, x, 0, ndim + 2, "float32"), shape=(-1, *(1,) * ndim))
-    batch = F.broadcast_like(batch, place)
+    batch = F.broadcast_like(batch, places[0])
     total = None
     for taps in itertools.product(*axes):
         indices, weights = zip(*taps)
@@ -51,6 +63,35 @@ def grid_sample(
             part = part if weight is None else F.broadcast_mul(part, F.expand_dims(weight, axis=-1))
         total = part if total is None else total + part
     return F.transpose(total, axes=(0, ndim + 1, *range(1, ndim + 1)))
+
+
+def _size(F, x, axis, ndim):
+    """Return the size of a spatial axis, with the axes of a coordinate."""
+    sizes = F.cast(F.shape_array(x), dtype="float32")
+    return F.reshape(F.slice_axis(sizes, axis=0, begin=axis + 2, end=axis + 3), shape=(1,) * (ndim + 1))
+
+
+def affine_transform(F: Any, x: Any, transform: Any, padding: str, value: float) -> Any:
+    """Sample images of shape (N, C, H, W) bilinearly where transforms move their elements.
+
+    ``transform`` is of shape (N, 8) or (1, 8): element (row, column) of the result is that at ``((b0 *
+    column + b1 * row + b2) / k, (a0 * column + a1 * row + a2) / k)``, where ``k`` is ``c0 * column + c1
+    * row + 1``, for the numbers ``a0 a1 a2 b0 b1 b2 c0 c1``. ``value`` is outside if ``padding`` is
+    'zeros'.
+    """
+    batch = F.reshape(indices_along(F, x, 0, 4, "float32"), shape=(-1, 1, 1)) * 0
+    row, column = (places_along(F, x, axis, "float32") for axis in (2, 3))
+    row, column = F.reshape(row, shape=(1, -1, 1)), F.reshape(column, shape=(1, 1, -1))
+    numbers = [F.slice_axis(transform, axis=1, begin=i, end=i + 1) for i in range(8)]
+    numbers = [F.broadcast_add(batch, F.expand_dims(each, axis=2)) for each in numbers]
+
+    def plane(i, last):
+        y = F.broadcast_add(F.broadcast_mul(column, numbers[i]), F.broadcast_mul(row, numbers[i + 1]))
+        return F.broadcast_add(y, last)
+
+    scale = plane(6, batch + 1)
+    places = [plane(i, numbers[i + 2]) / scale for i in (3, 0)]
+    return sampled_at(F, x - value, places, "linear", padding) + value
 
 
 def affine_grid(F: Any, theta: Any, *arrays: Any, axes: Sequence[int], align_corners: bool) -> Any:

@@ -21,5 +21,4 @@ UNSUPPORTED = {
     **dict.fromkeys(("FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"), _CODE),
     **dict.fromkeys(("DenseFeatures", "MaxNumBoundingBoxes"), _DATA),
     "ContrastLimitedAdaptiveHistogramEqualization": "histograms of tiles are not supported",
-    "HashedCrossing": "hashes of several features at once are not supported",
 }

@@ -12,7 +12,7 @@ from .lengths import line_of
 from .merging import combined
 from .operations import aligned, axis_of, combined_elementwise
 from .registry import Lowered, Request, computes, elementwise
-from .signatures import Operand
+from .signatures import Operand, operand
 
 #: Functions whose results are true or false, and the endings of MXNet's operators.
 _COMPARISONS = {name: name for name in ("equal", "not_equal", "greater", "greater_equal")}
@@ -24,6 +24,9 @@ _ZERO = np.int64(0)
 #: Dtypes in which a net stores Keras' dtypes.
 _STORED = dict.fromkeys(("float32", "float16", "bfloat16", "float64"), "float32")
 _STORED.update({name: name for name in ("bool", "int32", "int64")})
+
+#: The least number of dtypes that are stored in int32, and how many they have.
+_NARROW = dict(int8=(-(2**7), 2**8), int16=(-(2**15), 2**16), uint8=(0, 2**8), uint16=(0, 2**16))
 
 
 @computes(*("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"), *functions.OF_TWO)
@@ -54,13 +57,29 @@ def _compare(op: Request, x: Operand, y: Operand) -> Lowered:
     return combined_elementwise(op, functions.compare, x, y, gives="bool", kind=kind)
 
 
+@computes("reciprocal_no_nan")
+def _reciprocal(op: Request, x: Value) -> Lowered:
+    return _pairwise(op.replace(name="divide_no_nan"), np.array(1.0, "float32"), x)
+
+
 @computes("isclose")
 def _is_close(op: Request, x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8) -> Lowered:
     how: Any = dict(gives="bool", real=True, rtol=rtol, atol=atol)
     return combined_elementwise(op, functions.is_close, x, y, **how)
 
 
-@computes("where", "select")
+@computes("select")
+def _select(op: Request, condition: Any, x: Any, default: Operand = 0) -> Lowered:
+    if not isinstance(condition, list):  # of TensorFlow
+        return _where(op, condition, x, default)
+    if len(condition) != len(x):
+        raise Unsupported(f"{op.name} by {len(condition)} conditions of {len(x)} operands")
+    given = [operand(each) for each in (*condition, *x, default)]
+    how: Any = dict(gives="same", conditions=len(condition))
+    return combined_elementwise(op, functions.select_first, *given, **how)
+
+
+@computes("where")
 def _where(op: Request, condition: Operand, x: Operand, y: Operand) -> Lowered:
     if isinstance(condition, Value) and condition.dtype == "float32":
         condition = op.derived(functions.as_boolean, condition, rule=lambda shape: shape)
@@ -112,16 +131,76 @@ def _constant(op: Request, x: Value) -> Lowered:
     return op.each("BlockGrad", x, x.nonnegative, takes=None)
 
 
-@computes("cast")
+@computes("cast", "saturate_cast")
 def _cast(op: Request, x: Value, dtype: str) -> Lowered:
+    if dtype in _NARROW:
+        least, count = _NARROW[dtype]
+        if not x.whole or op.name == "saturate_cast":  # TensorFlow's cast of others is not defined
+            bounds = dict(least=least, most=least + count - 1)
+            x = op.derived(functions.clip_whole, x, rule=lambda shape: shape, **bounds)
+        how: Any = dict(least=least, count=count, takes=None, gives=dtype)
+        return op.each(functions.wrapped, x, least == 0, **how)
     to = _STORED.get(dtype)
-    if to is None:
-        raise Unsupported(f"cast to {dtype!r}")
+    if to is None or (op.name == "saturate_cast" and to != "float32"):
+        known = ", ".join((*_STORED, *_NARROW))
+        raise Unsupported(f"{op.name} to {dtype!r}: only {known} are supported")
     if to == x.dtype or (to == "float32" and x.dtype == "bool"):
         return elementwise(None, takes=None, gives=to, nonnegative=x.nonnegative)
     if to == "bool":
         return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="not_equal")
     return op.each(functions.cast, x, x.nonnegative, to=to, takes=None, gives=to)
+
+
+@computes("linspace", "logspace")
+def _spaced(
+    op: Request, start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, axis: int = 0,
+    base: float = 10, retstep: bool = False, dtype: Any = None,
+) -> Lowered:  # fmt: skip
+    """Return numbers along a new axis."""
+    limit(f"{op.name} of {num} numbers", num)
+    power = base if op.name == "logspace" else None
+    how: Any = dict(real=True, count=num, endpoint=endpoint, base=power)
+    built = combined_elementwise(op, functions.spaced, start, stop, **how)
+    x, sizes = built.inputs[0], built.rule
+    place = axis % (x.rank + 1)
+    if retstep or dtype not in (None, "float32") or num < 1 or place <= x.batch:
+        raise Unsupported(f"{op.name} of {num} numbers along axis={axis} of dtype {dtype}")
+
+    def rule(*shapes: Any) -> Any:
+        shape = sizes(*shapes) if sizes else ()
+        return (*shape[:place], num, *shape[place:])
+
+    return built._replace(axes=x.axes_with(place), rule=rule)
+
+
+@computes("is_in")
+def _is_in(
+    op: Request, x: Value, y: Operand, invert: bool = False, assume_unique: bool = False
+) -> Lowered:
+    if isinstance(y, Value):
+        raise Unsupported(f"{op.name} of what is not constant")
+    how: Any = dict(invert=invert, rule=lambda shape: shape, gives="bool")
+    how["takes"] = x.number if y.dtype.kind == "i" else "float32"
+    return op.lowered(functions.is_in, x, y.ravel().astype(how["takes"]), order=x.axes, **how)
+
+
+@computes("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor")
+def _bitwise(op: Request, x: Operand, y: Operand = None) -> Lowered:
+    operands = [x] if y is None else [x, y]
+    dtypes = [each.dtype if isinstance(each, Value) else each.dtype.name for each in operands]
+    kind = op.name.partition("_")[2]
+    if not all(dtype.startswith("int") for dtype in dtypes) or (y is None) != (kind == "not"):
+        raise Unsupported(f"{op.name} of {' and '.join(dtypes)}")
+    return combined_elementwise(op, functions.bitwise, *operands, gives="same", kind=kind)
+
+
+@computes("convert_image_dtype")
+def _image_of(op: Request, x: Value, dtype: str, saturate: bool = False) -> Lowered:
+    kind = x.narrow or x.dtype
+    if _STORED.get(dtype) != "float32" or kind == "bool":
+        raise Unsupported(f"{op.name} from {kind} to {dtype!r}: only real numbers are supported")
+    most = 1 if kind == "float32" else np.iinfo(kind).max
+    return op.each(functions.linear, x, x.nonnegative, scale=1 / most, offset=0.0)
 
 
 @computes("digitize")

@@ -1,7 +1,7 @@
 """Spectrograms of signals."""
 
 import math
-from typing import Any, Dict
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 
@@ -43,21 +43,41 @@ def _count(n: Any, size: int, step: int, edge: int) -> Any:
     return None if n is None else (n + 2 * edge - size) // step + 1
 
 
-@computes("fft", "fft2", "rfft")
+@computes("fft", "fft2", "ifft2", "rfft")
 def _fourier(op: Request, x: Arrays) -> Lowered:
     parts = x if isinstance(x, list) else [x]
-    whole, axes = parts[0], [-2, -1] if op.name == "fft2" else [-1]
+    whole, axes = parts[0], [-2, -1] if op.name.endswith("2") else [-1]
     shapes = {part.shape for part in parts}
     if len(parts) != (1 if op.name == "rfft" else 2) or len(shapes) > 1 or whole.rank <= len(axes):
         raise ValueError(f"{op.name} of shapes {shapes}")
     sizes = [size_of(op, whole, axis) for axis in axes]
     limit(f"{op.name} of {sizes} elements", max(sizes), _LONGEST)
     count = sizes[-1] // 2 + 1 if op.name == "rfft" else sizes[-1]
-    waves = [functions.waves(count if op.name == "rfft" else n, n).astype("float32") for n in sizes]
+    waves = [functions.waves(count if op.name == "rfft" else n, n) for n in sizes]
+    if op.name == "ifft2":
+        waves = [np.stack([real, -imaginary]) / len(real) for real, imaginary in waves]
+    waves = [each.astype("float32") for each in waves]
     order = keras_order(whole.rank)
     fields: Any = dict(rule=lambda *shapes: [(*shapes[0][:-1], count)] * 2, more_axes=(order,))
     how: Any = dict(rank=whole.rank, parts=len(parts), **fields)
     return op.in_keras_order(functions.fourier, *parts, *waves, ndim=whole.rank, **how)
+
+
+@computes("irfft")
+def _real_inverse(op: Request, x: List[Value], fft_length: Optional[int] = None) -> Lowered:
+    """Return the signals of half of their frequencies, whose other half is their conjugate."""
+    real, *others = x
+    given = size_of(op, real, -1)
+    size = 2 * (given - 1) if fft_length is None else fft_length
+    if len(others) != 1 or others[0].shape != real.shape or real.rank < 2 or not 1 <= size <= _LONGEST:
+        raise ValueError(f"{op.name} of shapes {[each.shape for each in x]} to {size} elements")
+    count = min(size // 2 + 1, given)
+    waves = functions.waves(count, size).transpose((0, 2, 1)) / size
+    twice = [1 if 2 * k in (0, size) else 2 for k in range(count)]
+    waves = np.pad(waves * twice * [[[1]], [[-1]]], ((0, 0), (0, 0), (0, given - count)))
+    how: Any = dict(rank=real.rank, parts=2, rule=lambda shape, _: (*shape[:-1], size))
+    arrays = (*x, waves.astype("float32"))
+    return op.in_keras_order(functions.real_fourier, *arrays, ndim=real.rank, **how)
 
 
 @computes("stft")

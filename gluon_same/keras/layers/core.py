@@ -1,15 +1,18 @@
 """Dense, embedding and reshaping layers, and layers without effect in inference."""
 
 import math
-from typing import Any, Callable, Dict, Sequence, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
+
+from mxnet.gluon import HybridBlock
 
 from ... import nn
 from ...importing import functions
 from ..arguments import Unsupported, words
-from ..values import Shape, Value, channels_first, keras_order, product, same_memory
+from ..values import Shape, Value, channels_first, keras_order, product, replaced, same_memory
 from .activations import activation, is_nonnegative
 from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial, within
-from .weight import Weight, bias_of, weight_of
+from .weight import Assignments, Weight, bias_of, weight_of
 
 AUGMENTATIONS = words("AugMix CutMix Equalization MixUp RandAugment Solarization")
 AUGMENTATIONS += tuple(f"Random{name}" for name in words("""
@@ -125,14 +128,34 @@ def _embedding(request: Request, x: Value) -> Lowered:
     size, units = request.whole("input_dim"), request.whole("output_dim")
     block = nn.Embedding(size, units, prefix=request.prefix)
     weights: Tuple[Weight, ...] = (weight_of("embeddings", block.weight),)
-    request.ignore("logit_soft_cap", "reverse_dtype")  # of calls with reverse=True
+    name, cap = "weight", request.optional_number("logit_soft_cap")
+    request.ignore("reverse_dtype")
     if not request.flag("tie_weights", True):
-        weights += (Weight("reverse_embeddings", (units, size), lambda array: []),)
+        name = "reverse_weight"
+        weights += (Weight("reverse_embeddings", (units, size), partial(_of_reverse, block)),)
+    masked = request.flag("mask_zero", False)
+    if request.kwargs.pop("reverse", False):
+        fields: Any = dict(beside=partial(_scores, request, name, cap), masks=(), gives="float32")
+        fields["rule"] = lambda shape: replaced(shape, x.rank - 1, size)
+        return Lowered(block, keras_order(x.rank), (keras_order(x.rank),), weights=weights, **fields)
     masks: Tuple[Value, ...] = ()
-    if request.flag("mask_zero", False):
+    if masked:
         masks = (request.derive(functions.differs, x, number=0, last=False),)
     axes = keras_order(x.rank + 1), (keras_order(x.rank),)
     return Lowered(block, *axes, weights=weights, masks=masks, takes=None, gives="float32")
+
+
+def _of_reverse(block: nn.Embedding, array: Any) -> Assignments:
+    """Return the weight that an embedding has if it is called in reverse."""
+    return [(each, array.T) for name, each in block.params.items() if name.endswith("reverse_weight")]
+
+
+def _scores(request: Request, name: str, cap: Optional[float], block: nn.Embedding) -> HybridBlock:
+    """Return the block of an embedding's call in reverse, which shares a parameter with it."""
+    shape = block.weight.shape
+    block.params.get(name, shape=shape)
+    how: Any = dict(params=block.params, size=shape[0], cap=cap)
+    return request.function(functions.scores, {name: dict(shape=shape)}, **how)
 
 
 @builds("SpatialDropout{}D", ndims=(1, 2, 3))

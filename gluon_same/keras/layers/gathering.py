@@ -38,6 +38,8 @@ def _split(
     else:
         limit(f"split into {given}", given if isinstance(given, int) else 0)
         parts = [size // given] * given if isinstance(given, int) and given > 0 else []
+        more = size - sum(parts) if op.name == "array_split" else 0
+        parts = [n + (i < more) for i, n in enumerate(parts)]
     if not parts or min(parts) < 1 or sum(parts) != size:
         raise ValueError(f"split into {given!r} at axis={axis!r} of shape {x.shape}")
     if len(parts) == 1:
@@ -109,8 +111,13 @@ def _gather(
     numbers = indices
     size = x.shape[place] if numbers.min(initial=0) >= 0 else size_of(op, x, place)
     outside = size is not None and np.abs(numbers + 0.5).max() > size
-    if numbers.dtype.kind != "i" or numbers.ndim > 1 or outside:
+    if numbers.dtype.kind != "i" or outside:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
+    if numbers.ndim > 1:
+        ndim = x.rank + numbers.ndim - 1
+        how = dict(axis=place, among=0 if size is None else None, takes=None)
+        how["rule"] = lambda shape: (*shape[:place], *numbers.shape, *shape[place + 1 :])
+        return op.in_keras_order(functions.gather, x, numbers, ndim=ndim, **how)
     how = dict(axis=x.stored(place), takes=None)
     if numbers.ndim == 0:
         how.update(index=int(numbers), drop=True)
@@ -161,15 +168,16 @@ def _gather_nd(op: Request, x: Operand, indices: Value, batch_dims: int = 0) -> 
 
 
 @computes("take_along_axis")
-def _take_along_axis(op: Request, x: Value, indices: Value, axis: int) -> Lowered:
+def _take_along_axis(op: Request, x: Value, indices: Operand, axis: int) -> Lowered:
     axis = axis_of(op, x, axis)
-    pairs = enumerate(zip(x.shape, indices.free))
+    free = indices.free if isinstance(indices, Value) else indices.shape
+    pairs = enumerate(zip(x.shape, free))
     grown = tuple(a for a, (size, n) in pairs if n == 1 and size != 1 and a != axis)
 
-    def rule(shape: Shape, picked: Shape) -> Shape:
+    def rule(shape: Shape, picked: Shape = free) -> Shape:
         return tuple(shape[a] if a in grown else n for a, n in enumerate(picked))
 
-    alike = indices.rank == x.rank
+    alike = len(free) == x.rank
     if not alike or replaced(rule(x.shape, indices.shape), axis, 0) != replaced(x.shape, axis, 0):
         raise Unsupported(f"take_along_axis of shapes {x.shape} and {indices.shape}")
     how: Any = dict(axis=axis, rank=x.rank, grown=grown, takes=None, gives=x.dtype, rule=rule)
@@ -187,6 +195,16 @@ def _one_hot(
     how: Any = dict(depth=num_classes, rank=x.rank, values=(off_value, on_value), to=gives)
     built = op.in_keras_order(functions.classes, x, ndim=x.rank + 1, takes=None, gives=gives, **how)
     return built._replace(axes=(*(axis + (axis >= place) for axis in range(x.rank)), place))
+
+
+@computes("multi_hot")
+def _multi_hot(
+    op: Request, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+) -> Lowered:
+    if x.rank < 2 or axis not in (-1, x.rank) or dtype not in (None, "float32") or sparse:
+        raise Unsupported(f"{op.name} with axis={axis}, dtype={dtype!r} and sparse={sparse}")
+    how: Any = dict(depth=num_classes, rank=x.rank, takes=None, gives="float32")
+    return op.in_keras_order(functions.multi_hot, x, ndim=x.rank, **how)
 
 
 @computes("broadcast_to")
@@ -223,6 +241,7 @@ def _tile(op: Request, x: Value, repeats: List[int]) -> Lowered:
     if sources and known and all(sources[axis] and x.shape[axis] == 1 for axis in sources):
         return repeated(op, x, sources)
     computed = any(isinstance(n, Size) for n in repeats)
+    repeats = [1] * (x.rank - len(repeats)) + repeats
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {repeats}: give one count of 1 for the batch")
     return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)

@@ -8,7 +8,7 @@ import numpy as np
 from ...geometry import effective_kernel
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
-from ..values import Shape, Size, Value, channels_first, product
+from ..values import Shape, Size, Value, channels_first, keras_order, product
 from .operations import size_of
 from .registry import Lowered, Request, computes, of_rank
 from .signatures import Operand
@@ -263,3 +263,25 @@ def _resize_with_pad(
 ) -> Lowered:  # fmt: skip
     op = op.replace(config={})
     return resized_within(op, of_rank(x, 4), [target_height, target_width], method, antialias, True)
+
+
+@computes("affine_transform")
+def _affine(
+    op: Request, x: Value, transform: Operand, interpolation: str = "bilinear",
+    fill_mode: str = "constant", fill_value: float = 0,
+) -> Lowered:  # fmt: skip
+    modes, constant = dict(constant="zeros", nearest="border"), not isinstance(transform, Value)
+    fits = transform.size == 8 if constant else transform.channels == 8
+    if interpolation != "bilinear" or fill_mode not in modes or not fits:
+        given = f"interpolation={interpolation!r}, fill_mode={fill_mode!r} and transforms of shape"
+        raise Unsupported(
+            f"{op.name} with {given} {transform.shape}: only 'bilinear', {', '.join(modes)} and 8 "
+            "numbers are supported"
+        )
+    order = channels_first(of_rank(x, 4).rank)
+    taken = (order,) if constant else (order, keras_order(of_rank(transform, 2).rank))
+    if constant:
+        transform = transform.reshape((1, 8)).astype("float32")
+    how: Any = dict(order=order, input_axes=taken, rule=lambda shape, *_: shape)
+    how.update(padding=modes[fill_mode], value=fill_value if fill_mode == "constant" else 0)
+    return op.lowered(functions.affine_transform, x, transform, **how)

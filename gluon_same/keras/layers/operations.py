@@ -29,7 +29,8 @@ _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
 BATCH_MOVED = "the batch is not the first axis of its inputs: most layers require that"
 
 #: Modules of TensorFlow's functions that may share a name with one of the table.
-_MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 keras backend"))
+_MODULES = words("math nn linalg image debugging __operators__ compat v1 keras backend bitwise dtypes")
+_MODULES += ("",)
 
 #: Functions of one array whose arguments are those of Keras.
 _NAMES = words("""
@@ -156,7 +157,7 @@ def combined_elementwise(
     first, *_ = arrays = [each for each in operands if isinstance(each, Value)]
     rank = first.rank
     kinds = [x.dtype if isinstance(x, Value) else x.dtype.name for x in operands]
-    chosen = kinds[1:] if function is functions.select else kinds
+    chosen = kinds[arguments.get("conditions", function is functions.select) :]
     whole = not real and all(kind.startswith("int") for kind in chosen)
     wide = any(x.dtype == "int64" for x in arrays)
     dtype = "float32" if not whole else "int64" if wide else "int32"

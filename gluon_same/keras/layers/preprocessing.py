@@ -42,7 +42,7 @@ def _encoded(
         weights = [np.pad(given, (front, depth - front - len(given)))]
         weights[0][:front] = given.mean()
 
-    def rule(shape: Shape) -> Shape:
+    def rule(shape: Shape, *_: Shape) -> Shape:
         if mode == "int":
             return shape
         kept = shape[:-1] if alone else shape if new_axis else (shape[:1] + shape[2:])
@@ -69,6 +69,16 @@ def _hashing(request: Request, x: Value) -> Lowered:
         raise Unsupported(f"an input of {x.dtype}: give the model's Input dtype='int64'")
     how = dict(numbers=functions.hash_numbers, bins=bins, salted=salt is not None, mask=mask, takes=None)
     return _encoded(request, x, bins, *functions.hash_constants(salt), **how)
+
+
+@builds("HashedCrossing")
+def _crossing(request: Request, x: Value, *others: Value) -> Lowered:
+    inputs, bins = (x, *others), request.whole("num_bins")
+    fits = all(each.whole and each.shape[1:] in ((), (1,)) for each in inputs)
+    if len(inputs) < 2 or not fits or len({each.rank for each in inputs}) > 1:
+        raise Unsupported("inputs that are not two or more whole numbers for each sample")
+    how = dict(numbers=functions.cross_numbers, bins=bins, takes=None)
+    return _encoded(request, x, bins, *others, *functions.cross_constants(), **how)
 
 
 @builds("CategoryEncoding")

@@ -1,5 +1,6 @@
 """Functions that move, repeat or join elements: reshapes, transposes, paddings."""
 
+from functools import partial
 from typing import Any, List, Optional, Sequence
 
 import numpy as np
@@ -148,12 +149,21 @@ def _moveaxis(op: Request, x: Value, source: List[int], destination: List[int]) 
 
 @computes("expand_dims")
 def _expand_dims(op: Request, x: Value, axis: List[int]) -> Lowered:
-    if len(axis) != 1 or not -x.rank - 1 <= axis[0] <= x.rank:
+    rank = x.rank + len(axis)
+    places = sorted(each % rank for each in axis)
+    fits = len({*places}) == len(places) > 0 and all(-rank <= each < rank for each in axis)
+    if not fits or (len(axis) > 1 and places[0] == 0 and x.rows != NO_BATCH):
         raise ValueError(f"expand_dims at axis={axis!r}")
-    new = axis[0] % (x.rank + 1)
+    *first, new = places
+    for place in first:
+        x = op.derived("expand_dims", x, axis=place, rule=partial(_with_one, place))
     if x.rows == NO_BATCH and new == 0:
         return op.in_keras_order("expand_dims", x, ndim=x.rank + 1, axis=0, takes=None)
     return op.lowered("expand_dims", x, order=x.axes_with(new), axis=1, takes=None)
+
+
+def _with_one(place: int, shape: Shape) -> Shape:
+    return (*shape[:place], 1, *shape[place:])
 
 
 @computes("squeeze")

@@ -91,8 +91,12 @@ def _normalize(
 ) -> Lowered:  # fmt: skip
     keras3 = op.name == "normalize"
     places = x.places(axis)
-    if not places or order != 2 or (keras3 and not op.keras3):
+    sums = order == 1 and keras3 and len(places) == 1
+    if not places or not (order == 2 or sums) or (keras3 and not op.keras3):
         raise Unsupported(f"{op.name} with ord={order!r} along axis={axis}")
+    if sums:
+        least = 1e-7 if epsilon is None else epsilon
+        return op.each(functions.over_sum, x, axis=x.stored(places[0]), least=least)
     default = 1e-7 if keras3 else 1e-12
     least = (default if epsilon is None else epsilon) ** (2 if keras3 else 1)
     return op.each(functions.unit_norm, x, axis=tuple(sorted(map(x.stored, places))), least=least)
@@ -141,12 +145,12 @@ def _running_product(
     return op.each(functions.cumprod, x, exclusive=exclusive, reverse=reverse, **how)
 
 
-@computes("median", "quantile")
+@computes("median", "quantile", "percentile")
 def _quantile(
     op: Request, x: Value, q: float = 0.5, axis: Optional[List[int]] = None, method: str = "linear",
     keepdims: bool = False,
 ) -> Lowered:  # fmt: skip
-    places = x.places(axis)
+    places, q = x.places(axis), q / 100 if op.name == "percentile" else q
     size = math.prod(size_of(op, x, place) for place in places)
     if method != "linear" or not 0 <= q <= 1:  # Keras 3.15 computes it for every method
         raise Unsupported(f"{op.name} with q={q} and method={method!r}")
@@ -199,15 +203,6 @@ def _sort(op: Request, x: Value, axis: int = -1, direction: str = "ascending") -
     return op.each(functions.order, x, gives="int64", takes=None, **how)
 
 
-@computes("cholesky", "det", "inv")
-def _of_matrices(op: Request, x: Value, upper: bool = False, adjoint: bool = False) -> Lowered:
-    if upper or adjoint or x.rank < 3 or x.shape[-1] != x.shape[-2]:
-        raise Unsupported(f"{op.name} of shape {x.shape} with upper={upper} and adjoint={adjoint}")
-    name = dict(cholesky="linalg_potrf", det="linalg_det", inv="linalg_inverse")[op.name]
-    kept = x.rank - 2 * (op.name == "det")
-    return op.in_keras_order(name, x, ndim=kept, rule=lambda shape: shape[:kept])
-
-
 @computes("matmul")
 def _matmul(
     op: Request, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False,
@@ -232,12 +227,14 @@ def _einsum(op: Request, operands: List[Operand], subscripts: str) -> Lowered:
     return _product(op, operands, labels, out)
 
 
-@computes("dot", "tensordot")
+@computes("dot", "inner", "tensordot")
 def _dot(op: Request, x: Operand, y: Operand, axes: Any = 1) -> Lowered:
     ranks = [len(each.shape) for each in (x, y)]
     if 0 in ranks:
         raise Unsupported(f"{op.name} with a number: multiply by it")
-    if op.name == "dot":
+    if op.name == "inner":
+        axes = [[-1], [-1]]
+    elif op.name == "dot":
         axes = [[-1], [-2 if ranks[1] > 1 else 0]]
     elif isinstance(axes, int):
         axes = [[*range(ranks[0] - axes, ranks[0])], [*range(axes)]]

@@ -144,6 +144,7 @@ class Lowered(NamedTuple):
     takes: Optional[str] = "float32"  # dtype to which the inputs are cast; None for any
     gives: Any = None  # dtype of the outputs, or of each; None for the first input's
     rows: Optional[int] = None  # of the outputs; None for the first input's
+    beside: Any = None  # returns, from the layer's first block, another one to call in its place
 
 
 def builds(*class_names: str, ndims: Sequence[int] = ()) -> Callable:

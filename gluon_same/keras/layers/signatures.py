@@ -134,21 +134,22 @@ _NAMES = _table("""
     left_cropping=left left_padding=left multiples=repeats negative_slope=slope newshape=shape
     num_split=num_or_size_splits ord=order padding=pad_width paddings=pad_width params=x perm=axes
     pointwise_filter=pointwise_kernel rate=dilation_rate rates=dilation_rate right_cropping=right
-    right_padding=right shape=size sizes=size squeeze_dims=axis stride=strides tensor=x
+    rhs=y right_padding=right shape=size sizes=size squeeze_dims=axis stride=strides tensor=x
     top_cropping=top top_padding=top window_shape=pool_size x2=y
 """)
 
 #: Names in the table of functions that have several.
 ALIASES = _table("""
-    absolute=abs acos=arccos acosh=arccosh amax=max amin=min arg_max=argmax arg_min=argmin
-    asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh avg_pool1d=average_pool
-    avg_pool2d=average_pool avg_pool3d=average_pool avg_pool=average_pool batch_mat_mul=matmul
-    batch_matmul=matmul bias_add=add clip_by_value=clip concat=concatenate conv1d=conv
-    conv1d_transpose=conv2d_transpose conv2d=conv conv2d_backprop_input=conv2d_transpose conv3d=conv
-    conv3d_transpose=conv2d_transpose convolution=conv depthwise_conv2d=depthwise_conv
-    depthwise_conv2d_native=depthwise_conv div_no_nan=divide_no_nan embedding_lookup=gather
-    exponential=exp extract_image_patches=extract_patches fabs=abs floor_div=floor_divide
-    floor_mod=mod floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu
+    absolute=abs acos=arccos acosh=arccosh adjoint=matrix_transpose amax=max amin=min arg_max=argmax
+    arg_min=argmin asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh
+    avg_pool1d=average_pool avg_pool2d=average_pool avg_pool3d=average_pool avg_pool=average_pool
+    batch_mat_mul=matmul batch_matmul=matmul bias_add=add bitwise_invert=bitwise_not
+    clip_by_value=clip concat=concatenate conv1d=conv conv1d_transpose=conv2d_transpose conv2d=conv
+    conv2d_backprop_input=conv2d_transpose conv3d=conv conv3d_transpose=conv2d_transpose
+    convolution=conv depthwise_conv2d=depthwise_conv depthwise_conv2d_native=depthwise_conv
+    div_no_nan=divide_no_nan embedding_lookup=gather exponential=exp
+    extract_image_patches=extract_patches fabs=abs floor_div=floor_divide floor_mod=mod
+    floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu invert=bitwise_not
     is_finite=isfinite is_inf=isinf is_nan=isnan lgamma=gammaln lrn=local_response_normalization
     mat_mul=matmul matrix_band_part=band_part max_pool1d=max_pool max_pool2d=max_pool
     max_pool3d=max_pool mirror_pad=pad mul=multiply neg=negative pack=stack pow=power
