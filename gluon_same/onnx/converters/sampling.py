@@ -2,6 +2,8 @@
 
 from typing import Any, List, Literal
 
+import numpy as np
+
 from ...importing import functions
 from ..registry import converter
 from ..reshaping import axis_of_size
@@ -17,6 +19,8 @@ def grid_sample(
     mode: Literal["bilinear", "linear", "nearest", "bicubic", "cubic"] = "bilinear",
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
 ) -> Data:  # fmt: skip
+    if x.dtype == np.float64:
+        raise Unsupported("its data are float64, and float32 is supported: convert them before it")
     return net.call(
         functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=_MODES.get(mode, mode),
         padding=padding_mode, align_corners=bool(align_corners),

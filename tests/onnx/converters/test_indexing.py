@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from imported import written
 from onnx import helper, numpy_helper
 
 from gluon_same.onnx import export_model, import_model
@@ -513,3 +514,10 @@ def test_exported_again(operator, given, constant, attributes, tmp_path):
     feed = {each.name: x for each, x in zip(session.get_inputs(), arrays)}
     for one, other in zip(run(net, arrays), session.run(None, feed)):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_images_of_float64_are_not_sampled(tmp_path):
+    text = """net (double[N, 1, H, W] x, double[N, A, B, 2] g) => (double[a, b, c, d] y) {
+        y = GridSample(x, g) }"""
+    with pytest.raises(ValueError, match="its data are float64"):
+        import_model(written(tmp_path / "net.onnx", text))
