@@ -3,7 +3,7 @@
 MXNet has no arrays without elements: it raises an error if nothing is selected.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 from .indexing import indices_along, places_along, select
 from .rearranging import along
@@ -92,13 +92,15 @@ def nonzero(F: Any, x: Any, rank: int) -> Any:
 
 
 def non_max_suppression(
-    F: Any, boxes: Any, scores: Any, most: int, overlap: float, least: Optional[float], center: bool
-) -> Any:
+    F: Any, boxes: Any, scores: Any, most: int, overlap: float, least: Optional[float], center: bool,
+    tops: Sequence[int] = (),
+) -> Any:  # fmt: skip
     """Return (batch, class, box) of the boxes that overlap with no box of a higher score, as int64.
 
     Boxes have shape (batch, boxes, 4), and are two opposite corners, or center and size; scores have
     shape (batch, classes, boxes). Each class keeps at most ``most``, with scores above ``least``, and
-    none whose intersection over union with a kept one is above ``overlap``.
+    none whose intersection over union with a kept one is above ``overlap``. ``tops`` are numbers of
+    boxes with the highest scores that are tried first, one after another, as long as fewer are kept.
     """
     one, other = (F.slice_axis(boxes, axis=2, begin=i, end=i + 2) for i in (0, 2))
     if center:
@@ -110,16 +112,51 @@ def non_max_suppression(
     scores = F.expand_dims(scores, axis=3)
     corners = F.expand_dims(F.concat(*pair, dim=2), axis=1)
     corners = F.broadcast_like(corners, scores, lhs_axes=(1,), rhs_axes=(1,))
-    lines = (indices_along(F, scores, axis, 4, "float32") for axis in range(3))
-    batch, label, box = (F.broadcast_like(line, scores) for line in lines)
-    rows = F.contrib.box_nms(
-        F.reshape(F.concat(box, scores, corners, dim=3), shape=(-3, 0, 0)),
-        overlap_thresh=overlap, valid_thresh=least, force_suppress=True,
-    )  # fmt: skip
-    rank, box = box, F.slice_axis(rows, axis=2, begin=0, end=1)
-    places = F.concat(batch, label, F.reshape_like(box, rank), dim=3)
-    kept = F.reshape(F.reshape_like(box, rank) >= 0, shape=(-1,)) * F.reshape(rank < most, shape=(-1,))
-    return selected(F, F.reshape(F.cast(places, dtype="int64"), shape=(-1, 3)), kept)
+    batch, label, box = (indices_along(F, scores, axis, 4, "float32") for axis in range(3))
+    rows = F.reshape(F.concat(F.broadcast_like(box, scores), scores, corners, dim=3), shape=(-3, 0, 0))
+    how = dict(overlap_thresh=overlap, valid_thresh=least, force_suppress=True)
+    if tops:
+        kept = _best_boxes(F, rows, most, how, *tops, -1)
+    else:
+        kept = _numbers_of(F, F.contrib.box_nms(rows, **how))
+    box = F.reshape_like(kept, scores, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+    places = F.concat(F.broadcast_like(batch, box), F.broadcast_like(label, box), box, dim=3)
+    places = F.reshape(F.cast(places, dtype="int64"), shape=(-1, 3))
+    fits = F.broadcast_lesser(indices_along(F, box, 2, 4, "float32"), box * 0 + most) * (box >= 0)
+    return selected(F, places, F.reshape(fits, shape=(-1,)))
+
+
+def _best_boxes(F, rows, most, how, top, *more):
+    """Return the numbers of the first ``most`` boxes that are kept in each row, and -1 behind them.
+
+    MXNet compares all boxes of a row with one another. To save time, those are left out whose scores are
+    too low in all rows, and only ``top`` are tried at first, and more of them in rows where too few are
+    kept then. Boxes and rows without scores come in front, so that there are some.
+    """
+    fits = F.slice_axis(rows, axis=2, begin=1, end=2) > how["valid_thresh"]
+    used = _behind_one(F, F.max(fits, axis=(0, 2)))
+    rows = compress(F, F.concat(_lowest(F, rows, 1, how), rows, dim=1), used, axis=1)
+    kept = _numbers_of(F, F.contrib.box_nms(rows, topk=top, **how))
+    none = F.tile(F.slice_axis(kept, axis=1, begin=0, end=1) * 0 - 1, reps=(1, most, 1))
+    kept = F.slice_axis(F.concat(kept, none, dim=1), axis=1, begin=0, end=most)
+    if not more:
+        return kept
+    again = (F.sum(kept >= 0, axis=(1, 2)) < most) * (F.sum(fits, axis=(1, 2)) > top)
+    rows = F.concat(_lowest(F, rows, 0, how), rows, dim=0)
+    others = _best_boxes(F, selected(F, rows, _behind_one(F, again)), most, how, *more)
+    return F.where(again, F.take(others, F.cumsum(again, axis=0) * again), kept)
+
+
+def _numbers_of(F, rows):
+    return F.slice_axis(rows, axis=2, begin=0, end=1)
+
+
+def _lowest(F, rows, axis, how):
+    return F.slice_axis(rows, axis=axis, begin=0, end=1) * 0 + how["valid_thresh"]
+
+
+def _behind_one(F, mask):
+    return F.concat(F.slice_axis(mask, axis=0, begin=0, end=1) * 0 + 1, mask, dim=0)
 
 
 #: Functions whose results have sizes that follow from numbers.

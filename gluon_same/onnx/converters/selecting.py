@@ -13,6 +13,9 @@ from .shapes import range_, size
 #: Most boxes of a class; files write the largest integer for all.
 _MOST_BOXES = 2**31
 
+#: Most boxes of a class for which a part of all boxes is tried first.
+_FEW = 4096
+
 
 @converter("Compress")
 def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -> Data:
@@ -62,8 +65,10 @@ def non_max_suppression(
     given = ((overlap, "iou_threshold"), (least, "score_threshold"))
     limits = [None if x is None else float(known(x, role).item()) for x, role in given]
     shapes = scores.each(lambda *_: (None, 3))
-    how = dict(most=min(count, _MOST_BOXES), overlap=limits[0] or 0.0, least=limits[1])
+    size = scores.shape[2] or _MOST_BOXES
+    tops = [count * 4**i for i in range(1, 5)] if count <= _FEW else []
+    how: Any = dict(most=min(count, _MOST_BOXES), overlap=limits[0] or 0.0, least=limits[1])
     return _selected(
         net, scores, shapes, functions.non_max_suppression, boxes, scores, **how,
-        center=bool(center_point_box), dtype=np.int64,
+        center=bool(center_point_box), tops=tuple(n for n in tops if n < size), dtype=np.int64,
     )  # fmt: skip

@@ -233,3 +233,18 @@ def test_numbers_placed_in_a_shape_by_old_files(tmp_path):
     values.update(p=np.array([[1], [0]]), u=numbers(2, 1))
     path = written(tmp_path / "net.onnx", text, values, 9)
     compared(path, numbers(4, 1), numbers(3, 1))
+
+
+@pytest.mark.parametrize("copies", [0, 3, 40, 300, 900])
+def test_boxes_of_which_the_best_ones_overlap(tmp_path, copies):
+    """More and more boxes are tried, in some rows: the best ones are copies of one box."""
+    same, others = np.float32([[1, 1, 4, 4]]).repeat(copies, 0), boxes(1, 1000 - copies)[0] + 20
+    x = np.stack([boxes(1, 1000)[0], np.concatenate([same, others])])
+    y = np.sort(RANDOM.rand(2, 2, 1000).astype("f"))[..., ::-1]
+    y[0, 1] *= 0.25  # below the threshold
+    y[1, 1, copies:] = y[1, 1, copies:][::-1]  # so that other boxes than those of the first class follow
+    given = tuple(map(np.ascontiguousarray, (x, y)))
+    for sizes in ("2, 1000, 4", "N, M, 4"):
+        text = SUPPRESSION % (2, 0, ", least")
+        text = text.replace("b, n, 4", sizes).replace("b, c, n", f"{sizes[0]}, 2, {sizes[3:-3]}")
+        compared(written(tmp_path / "net.onnx", text), given)
