@@ -20,6 +20,7 @@ from .deployment.deploy import deploy, ready
 from .deployment.running import error, flags
 from .deployment.timing import in_turns
 from .graph import Graph
+from .importing.net import cause
 from .onnx import export_model
 from .sized import Sized
 from .specializing import specialize
@@ -165,7 +166,7 @@ def _measured(forms: Dict[str, Callable[[], Any]], arrays: Sequence[Any]) -> Ite
             results[code] = [_as_numpy(y).astype("float64") for y in run()]
             runs[code] = run
         except (ImportError, ValueError, mx.MXNetError) as failure:
-            left_out[code] = str(failure).strip().splitlines()[0]
+            left_out[code] = cause(failure).strip().splitlines()[0]
         seconds[code] = time.perf_counter() - start
     laps = in_turns(runs, SECONDS)
     first = next(iter(runs))

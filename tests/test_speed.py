@@ -71,9 +71,12 @@ def test_it_says_that_onnxruntime_is_not_installed(monkeypatch):
     assert "nan" not in str(found)
 
 
-def test_a_form_that_cannot_serve_the_net_is_left_out_with_the_reason(monkeypatch):
+@pytest.mark.parametrize(
+    "error", [ValueError("the reason\nand more"), mx.MXNetError("Traceback:\n  File x\nthe reason")]
+)
+def test_a_form_that_cannot_serve_the_net_is_left_out_with_the_reason(monkeypatch, error):
     def refuse(*_, **__):
-        raise ValueError("the reason\nand more")
+        raise error
 
     monkeypatch.setattr(speed, "deploy", refuse)
     assert compare_speed(small(), X).rows[3].note == "the reason"
