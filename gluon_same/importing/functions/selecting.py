@@ -92,16 +92,17 @@ def nonzero(F: Any, x: Any, rank: int) -> Any:
 
 
 def non_max_suppression(
-    F: Any, boxes: Any, scores: Any, most: int, overlap: float, least: Optional[float], center: bool,
+    F: Any, boxes: Any, scores: Any, most: int, limits: Tuple[float, Optional[float]], center: bool,
     tops: Sequence[int] = (),
 ) -> Any:  # fmt: skip
     """Return (batch, class, box) of the boxes that overlap with no box of a higher score, as int64.
 
     Boxes have shape (batch, boxes, 4), and are two opposite corners, or center and size; scores have
-    shape (batch, classes, boxes). Each class keeps at most ``most``, with scores above ``least``, and
-    none whose intersection over union with a kept one is above ``overlap``. ``tops`` are numbers of
+    shape (batch, classes, boxes). Each class keeps at most ``most``, with scores above the second limit,
+    and none whose intersection over union with a kept one is above the first. ``tops`` are numbers of
     boxes with the highest scores that are tried first, one after another, as long as fewer are kept.
     """
+    overlap, least = limits
     one, other = (F.slice_axis(boxes, axis=2, begin=i, end=i + 2) for i in (0, 2))
     if center:
         pair = one - other / 2, one + other / 2

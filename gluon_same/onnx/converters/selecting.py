@@ -67,7 +67,7 @@ def non_max_suppression(
     shapes = scores.each(lambda *_: (None, 3))
     size = scores.shape[2] or _MOST_BOXES
     tops = [count * 4**i for i in range(1, 5)] if count <= _FEW else []
-    how: Any = dict(most=min(count, _MOST_BOXES), overlap=limits[0] or 0.0, least=limits[1])
+    how: Any = dict(most=min(count, _MOST_BOXES), limits=(limits[0] or 0.0, limits[1]))
     return _selected(
         net, scores, shapes, functions.non_max_suppression, boxes, scores, **how,
         center=bool(center_point_box), tops=tuple(n for n in tops if n < size), dtype=np.int64,
