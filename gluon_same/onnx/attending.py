@@ -167,10 +167,12 @@ def standard(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
         f"Reshape({{}}, [0, {n}, -1, 0])" if heads > groups else "{}" for n in (groups, heads)
     )
     number = "Cast({}, to=11)" if inputs[0].dtype == np.float64 else "{}"
-    scale = number.format(given.pop("scale", None) or width**-0.5)
+    scale = number.format(given.pop("scale", width**-0.5))
     products = apart.format(f"MatMul({rows.format('q')}, Transpose(o1, perm=[0, 1, 3, 2]))")
     cap = given.pop("softcap", 0)
-    capped = f"Mul(Tanh(Div(s0, {number.format(cap)})), {number.format(cap)})" if cap else "Identity(s0)"
+    capped = (
+        f"Mul(Tanh(Div(s0, {number.format(cap)})), {number.format(cap)})" if cap > 0 else "Identity(s0)"
+    )
     body += f"; s0 = Mul({products}, {scale}); s1 = {capped}"
     zero, low = number.format(0.0), number.format("-1e999")
     every = not (has(inputs, 3) or has(inputs, 6) or given.get("left_window_size", -1) >= 0)
@@ -180,7 +182,7 @@ def standard(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
         body += f"; b = {bias}; sees = Greater(ReduceMax(b, [-1]), {low})"
         share = f"Where(sees, Softmax(Add(s1, Where(sees, b, {zero})), axis=-1), {zero})"
     mode = given.pop("qk_matmul_output_mode", 0)
-    if mode in (1, 2) and (cap or bias):
+    if mode in (1, 2) and (cap > 0 or bias):
         raise Unsupported(f"its qk_matmul_output_mode={mode}, which releases of onnx define differently")
     body += f"; s3 = {share}; o3 = Identity({'s3' if mode == 3 else 's0'})"
     y = apart.format(f"MatMul({rows.format('s3')}, o2)")

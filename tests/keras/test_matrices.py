@@ -65,3 +65,10 @@ def test_matrices_that_are_not_square_are_refused(tmp_path):
     for name in ("linalg.logdet", "linalg.slogdet"):
         with pytest.raises(ValueError, match="of shape"):
             load_model(write(tmp_path, functional(image(3, 4), function(name, "image"))))
+
+
+def test_equations_of_other_batches_are_refused(tmp_path):
+    x, y = (image(*shape, name=name) for name, shape in (("image", (4, 3, 3)), ("other", (1, 3, 5))))
+    made = function("linalg.solve", "image", rhs=["other", 0, 0])
+    with pytest.raises(ValueError, match="solve of shapes"):
+        load_model(write(tmp_path, functional(x, y, made, inputs=["image", "other"])))

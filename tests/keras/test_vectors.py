@@ -224,6 +224,20 @@ def test_whole_numbers_that_would_lose_digits_are_refused(tmp_path):
     assert net(mx.nd.array([[200] * 5], dtype="int32")).asnumpy()[0, 0] == 400
 
 
+def test_constants_that_a_dtype_does_not_have(tmp_path):
+    net = whole_numbers(tmp_path, function("is_in", "image", y=[2**32 + 1, 3]))
+    found = net(mx.nd.array([[0, 1, 2, 3, 4]], dtype="int32")).asnumpy()
+    np.testing.assert_array_equal(found, [[0, 0, 0, 1, 0]])
+    for made, dtype, words in (
+        (function("is_in", "image", y=[2**40]), "int32", "is_in of .* none of which is of int32"),
+        (function("bitwise_xor", "image", y=200), "int8", "bitwise_xor by 200, .* not of int8"),
+        (function("saturate_cast", "image", dtype="float16"), "float32", "saturate_cast to 'float16'"),
+        (function("take", "image", indices=[], axis=1), "int32", "take of "),
+    ):
+        with pytest.raises(ValueError, match=words):
+            whole_numbers(tmp_path, made, dtype=dtype)
+
+
 def test_classes_among_numbers(tmp_path):
     made = function("multi_hot", "image", num_classes=4)
     net = whole_numbers(tmp_path, made)

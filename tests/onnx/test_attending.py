@@ -22,7 +22,7 @@ def attended(q, k, v, mask=None, lengths=None, before=0, causal=0, left=-1, righ
     y = np.zeros((batch, heads, queries, v.shape[3]))
     for b, h, i in np.ndindex(batch, heads, queries):
         place = i + (before if lengths is None else lengths[b] - queries)
-        products = k[b, h // share] @ q[b, h, i] * (scale or width**-0.5)
+        products = k[b, h // share] @ q[b, h, i] * (width**-0.5 if scale is None else scale)
         products = cap * np.tanh(products / cap) if cap else products
         for j in range(keys):
             outside = (causal and j > place) or (lengths is not None and j >= lengths[b])
@@ -71,7 +71,7 @@ def test_attention(tmp_path_factory, data):
     kind = data.draw(st.sampled_from(["", "bool", "float"]))
     how = {name: data.draw(st.integers(-1, 2)) for name in ("left", "right")}
     how.update(causal=data.draw(st.integers(0, 1)), cap=data.draw(st.sampled_from([0.0, 1.5])))
-    how["scale"] = data.draw(st.sampled_from([None, 0.3]))
+    how["scale"] = data.draw(st.sampled_from([None, 0.3, 0.0]))
     queries, new, rank = (data.draw(st.integers(low, 4)) for low in (1, 2, 2))
     random = np.random.RandomState(data.draw(st.integers(0, 999)))
 

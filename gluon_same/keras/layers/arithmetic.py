@@ -141,7 +141,7 @@ def _cast(op: Request, x: Value, dtype: str) -> Lowered:
         how: Any = dict(least=least, count=count, takes=None, gives=dtype)
         return op.each(functions.wrapped, x, least == 0, **how)
     to = _STORED.get(dtype)
-    if to is None or (op.name == "saturate_cast" and to != "float32"):
+    if to is None or (op.name == "saturate_cast" and dtype != "float32"):
         known = ", ".join((*_STORED, *_NARROW))
         raise Unsupported(f"{op.name} to {dtype!r}: only {known} are supported")
     if to == x.dtype or (to == "float32" and x.dtype == "bool"):
@@ -181,7 +181,13 @@ def _is_in(
         raise Unsupported(f"{op.name} of what is not constant")
     how: Any = dict(invert=invert, rule=lambda shape: shape, gives="bool")
     how["takes"] = x.number if y.dtype.kind == "i" else "float32"
-    return op.lowered(functions.is_in, x, y.ravel().astype(how["takes"]), order=x.axes, **how)
+    numbers = y.ravel()
+    if y.dtype.kind == "i" and x.number.startswith("int"):  # others are not among its numbers
+        limits = np.iinfo(x.number)
+        numbers = numbers[(numbers >= limits.min) & (numbers <= limits.max)]
+    if not numbers.size:
+        raise Unsupported(f"{op.name} of {y.tolist()}, none of which is of {x.number}")
+    return op.lowered(functions.is_in, x, numbers.astype(how["takes"]), order=x.axes, **how)
 
 
 @computes("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor")
@@ -191,6 +197,11 @@ def _bitwise(op: Request, x: Operand, y: Operand = None) -> Lowered:
     kind = op.name.partition("_")[2]
     if not all(dtype.startswith("int") for dtype in dtypes) or (y is None) != (kind == "not"):
         raise Unsupported(f"{op.name} of {' and '.join(dtypes)}")
+    given = next(each for each in operands if isinstance(each, Value))
+    limits = np.iinfo(given.narrow or given.dtype)
+    for each in operands:
+        if not isinstance(each, Value) and (each.min() < limits.min or each.max() > limits.max):
+            raise Unsupported(f"{op.name} by {each.tolist()}, which is not of {limits.dtype}")
     return combined_elementwise(op, functions.bitwise, *operands, gives="same", kind=kind)
 
 

@@ -110,8 +110,8 @@ def _gather(
     place = axis_of(op, x, 0 if axis is None else axis)
     numbers = indices
     size = x.shape[place] if numbers.min(initial=0) >= 0 else size_of(op, x, place)
-    outside = size is not None and np.abs(numbers + 0.5).max() > size
-    if numbers.dtype.kind != "i" or outside:
+    outside = size is not None and np.abs(numbers + 0.5).max(initial=0) > size
+    if numbers.dtype.kind != "i" or outside or not numbers.size:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
     if numbers.ndim > 1:
         ndim = x.rank + numbers.ndim - 1

@@ -32,7 +32,8 @@ def _solve(
 ) -> Lowered:
     """Return what matrices map to other ones, or to vectors, which have one axis less."""
     sizes = {x.shape[-1], x.shape[-2], y.shape[x.rank - 2 :][0]}
-    if x.rank < 3 or y.rank not in (x.rank, x.rank - 1) or len(sizes) > 1:
+    alike = x.shape[:-2] == y.shape[: x.rank - 2]
+    if x.rank < 3 or y.rank not in (x.rank, x.rank - 1) or len(sizes) > 1 or not alike:
         raise Unsupported(f"{op.name} of shapes {x.shape} and {y.shape}")
     if op.name != "solve" and lower is None:
         lower = op.name == "triangular_solve"  # of TensorFlow
