@@ -233,6 +233,7 @@ def test_constants_that_a_dtype_does_not_have(tmp_path):
         (function("bitwise_xor", "image", y=200), "int8", "bitwise_xor by 200, .* not of int8"),
         (function("saturate_cast", "image", dtype="float16"), "float32", "saturate_cast to 'float16'"),
         (function("take", "image", indices=[], axis=1), "int32", "take of "),
+        (function("take_along_axis", "image", indices=[[5]], axis=1), "int32", "along an axis of 5"),
     ):
         with pytest.raises(ValueError, match=words):
             whole_numbers(tmp_path, made, dtype=dtype)
