@@ -30,7 +30,7 @@ _LEFT = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike
 _LEFT |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
 _LEFT |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
 _LEFT |= {"GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
-_LEFT |= {"LpNormalization", "LRN", "QLinearMatMul"}
+_LEFT |= {"Attention", "LpNormalization", "LRN", "QLinearMatMul"}
 
 #: Operators that the reference computes by the rules of this version of the operator set on.
 _EVALUATED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 14}
@@ -232,7 +232,7 @@ def _divide(x, y):
     return [quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)]
 
 
-#: Operators that the reference lacks (Scatter), that it computes wrongly for a single row in onnx 1.13
+#: Operators that the reference lacks (Scatter), for which it fails if there is a single row in onnx 1.13
 #: (GatherElements), or whose indices it takes modulo the depth (OneHot).
 _OWN = {"Scatter": _scatter, "GatherElements": _gather_elements, "OneHot": _one_hot}
 

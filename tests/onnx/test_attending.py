@@ -126,6 +126,17 @@ def test_a_mask_that_is_added_and_nothing_else(tmp_path, shape, kind):
     np.testing.assert_allclose(got, attended(q, k, k, mask), rtol=1e-4, atol=1e-6)
 
 
+def test_attention_of_constants(tmp_path):
+    """The reference of some releases limits the mask, too, so that keys are seen that it leaves out."""
+    x, mask = np.random.RandomState(0).randn(1, 1, 3, 4).astype("f"), np.tri(3).astype("f") - 1
+    mask[mask < 0] = -np.inf
+    text = """net (float[1, 1, 3, 4] x) => (float[a, b, c, d] y) {
+        z = Attention<softcap = 1.5>(k, k, k, m) y = Add(x, z) }"""
+    net = import_model(written(tmp_path / "net.onnx", text, dict(k=x, m=mask), 23))
+    wanted = attended(x, x, x, mask, cap=1.5)
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy() - x, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_more_queries_than_keys_that_count(tmp_path):
     x, lengths = np.random.RandomState(0).randn(2, 1, 4, 3).astype("f"), np.array([2, 4])
     y = imported(tmp_path, dict(q=x, k=x, v=x, n=lengths), dict(causal=1))(*arrays_of(x, x, x, lengths))

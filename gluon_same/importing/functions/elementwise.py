@@ -94,9 +94,7 @@ def cast(F: Any, x: Any, to: str) -> Any:
 
 def wrapped(F: Any, x: Any, least: int, count: int) -> Any:
     """Return numbers without their fractions, as those of ``count`` numbers from ``least``, in int32."""
-    x = F.cast(x, dtype="int32") - least
-    quotient = x / count  # rounded towards zero
-    return x - (quotient - (quotient * count > x)) * count + least
+    return (F.cast(x, dtype="int32") - least) % count + least
 
 
 def quotient_up(F: Any, x: Any, by: float) -> Any:
