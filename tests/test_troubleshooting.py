@@ -356,6 +356,49 @@ def test_results_of_3d_convolutions_can_be_flattened_once(flattened):
         assert y.asnumpy().shape == (2, 144)
 
 
+class Apart(mx.gluon.HybridBlock):
+    """What the page writes between operators that MXNet cannot differentiate in a row."""
+
+    def hybrid_forward(self, F, x):
+        return F.squeeze(F.expand_dims(x, axis=0), axis=0)
+
+
+def gradients(layers, x):
+    """Return the gradient with respect to data, eager and hybridized."""
+    net, found = nn.HybridSequential(), []
+    net.add(*layers)
+    net.initialize()
+    x.attach_grad()
+    for hybridized in (False, True):
+        net.hybridize(hybridized)
+        with mx.autograd.record():
+            loss = mx.nd.square(net(x)).sum()
+        loss.backward()
+        found.append(x.grad.asnumpy())
+    return found
+
+
+@pytest.mark.parametrize("axes", [1, 3])
+def test_a_normalization_among_convolutions_learns_as_the_page_writes_it(axes):
+    conv = {1: nn.Conv1D, 3: nn.Conv3D}[axes]
+    layers = [conv(16, 3, padding="same", in_channels=3), Apart(), mx.gluon.nn.BatchNorm(), Apart()]
+    layers.append(conv(16, 3, padding="same", in_channels=16))
+    eager, hybridized = gradients(layers, mx.nd.random.normal(shape=(2, 3, *(5,) * axes)))
+    assert np.abs(eager).max() > 0
+    np.testing.assert_allclose(hybridized, eager, rtol=1e-4, atol=1e-4 * np.abs(eager).max())
+
+
+def test_a_transposed_and_reshaped_array_learns_as_the_page_writes_it():
+    before = mx.gluon.nn.HybridLambda(
+        lambda F, x: F.transpose(F.exp(F.transpose(x, (0, 2, 1))), (0, 2, 1))
+    )
+    after = mx.gluon.nn.HybridLambda(lambda F, x: F.reshape(x, (0, 16, 4, -1)))
+    layers = [before, Apart(), after, nn.Conv2D(16, 1, in_channels=16)]
+    eager, hybridized = gradients(layers, mx.nd.random.normal(shape=(2, 16, 20)))
+    assert np.abs(eager).max() > 0
+    np.testing.assert_allclose(hybridized, eager, rtol=1e-4, atol=1e-4 * np.abs(eager).max())
+
+
 @pytest.mark.parametrize("layers", [
     lambda: [nn.ZeroPadding3D(1), nn.Conv3D(16, 3, strides=2, padding=0, in_channels=16)],
     lambda: [nn.Conv3D(16, 3, strides=2, padding="same", in_channels=16)],

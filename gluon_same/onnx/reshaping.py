@@ -35,6 +35,8 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
     if x.ndim == 5 and x.blocked:
         # Hybridized, MXNet cannot transpose a reshaped result of a 3-D convolution in oneDNN's memory.
         x = net.call(functions.plainly, x)
+    if x.transposed:
+        x = net.call(functions.apart, x)
     own = () if shape is None else _own_codes(given, shape)
     if len(x.trials) > 1 and len(set(new)) == 1 and -1 not in own:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.

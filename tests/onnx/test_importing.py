@@ -91,6 +91,26 @@ def test_a_net_learns(path):
     )
 
 
+@pytest.mark.parametrize("moved", ["Transpose<perm = [0, 2, 1]>(b)", 'Einsum<equation = "nab->nba">(b)'])
+def test_a_net_learns_whose_arrays_are_transposed_and_reshaped(moved, tmp_path):
+    """As in attention among convolutions. Hybridized, MXNet's own operators have no gradient."""
+    text = f"""net (float[N, 8, 4, W] x) => (float[N, 8, 4, W2] y) {{ a = Conv(x, w) b = Reshape(a, flat)
+        c = {moved} e = Exp(c) d = {moved.replace("(b)", "(e)")} f = Reshape(d, back)
+        y = Conv(f, w) }}"""
+    weights = {"w": numbers(8, 8, 1, 1), "flat": np.array([0, 8, -1]), "back": np.array([0, 8, 4, -1])}
+    x = numbers(2, 8, 4, 5)
+    net = compared(written(tmp_path / "net.onnx", text, weights), x, numbers(2, 8, 4, 3))
+    data, found = mx.nd.array(x), []
+    data.attach_grad()
+    for hybridized in (False, True):
+        net.hybridize(hybridized)
+        with mx.autograd.record():
+            loss = mx.nd.square(net(data)).sum()
+        loss.backward()
+        found.append(data.grad.asnumpy())
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4 * np.abs(found[0]).max())
+
+
 def test_nodes_share_a_weight(tmp_path):
     text = "net (float[N, 3] x) => (float[N, 3] y) { a = MatMul(x, w) b = MatMul(a, w) y = Add(b, v) }"
     weights = {"w": numbers(3, 3, seed=1), "v": numbers(3, seed=2)}

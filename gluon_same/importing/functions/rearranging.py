@@ -38,6 +38,14 @@ def plainly(F: Any, x: Any) -> Any:
     return F._internal._maximum(x, x)
 
 
+def apart(F: Any, x: Any) -> Any:
+    """Return an array whose gradient comes in MXNet's own memory layout.
+
+    Hybridized, MXNet cannot transpose the gradient of a reshape in front of a layer of oneDNN.
+    """
+    return F.squeeze(F.expand_dims(x, axis=0), axis=0)
+
+
 def flip(F: Any, x: Any, axes: Sequence[int]) -> Any:
     """Reverse the order of the elements along some axes, counted from the first.
 
