@@ -83,6 +83,7 @@ class Marked:
                 operator = operator.inputs[0].node  # an activation is between the two
             operator.attrs[MARK] = node.attrs[MARK]
         for i, entry in enumerate(node.inputs):
+            entry = node.inputs[i] = _unpaired(entry)
             if entry.node.op == "_arange" and entry.node.get("infer_range"):
                 # MXNet infers its length from the other operand, and the exporter does not.
                 like = [each for each in node.inputs if each != entry]
@@ -205,6 +206,15 @@ def replaced(owner: Any, name: Any, value: Any) -> Iterator[None]:
             owner[name] = before[name]
         else:
             del owner[name]
+
+
+def _unpaired(entry):
+    """Return what an axis was added to and dropped from again, as for gradients, or else the entry."""
+    if entry.node.op == "squeeze":
+        before = entry.node.inputs[0].node
+        axes = (np.ravel(node.get("axis")).tolist() for node in (entry.node, before))
+        return before.inputs[0] if before.op == "expand_dims" and next(axes) == next(axes) else entry
+    return entry
 
 
 def _pads(pairs):

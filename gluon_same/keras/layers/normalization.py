@@ -7,6 +7,7 @@ import numpy as np
 from mxnet.gluon import nn
 
 from ...importing import functions
+from ...importing.block import ApartBatchNorm
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Shape, Value, product
 from .registry import Lowered, Request, builds, elementwise
@@ -52,7 +53,8 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     axis, scales = x.stored(axes[0]), _scales(request)
     momentum, epsilon = request.number("momentum", 0.99), request.number("epsilon", 1e-3)
     frozen = not request.trainable  # for which Keras takes the moving statistics, too
-    layer = nn.BatchNorm if axis == 1 else SizedBatchNorm
+    first = ApartBatchNorm if x.rank in (3, 5) else nn.BatchNorm
+    layer = first if axis == 1 else SizedBatchNorm
     block = layer(
         axis=axis, momentum=momentum, epsilon=epsilon, use_global_stats=frozen, in_channels=channels,
         prefix=request.prefix, **scales,
