@@ -72,6 +72,24 @@ def same(a, b):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
+def has_right_gradients(make, x):
+    """Compare gradients in float32 with those in float64, which MXNet computes without oneDNN."""
+    found = []
+    for dtype, hybridized in (("float64", False), ("float32", False), ("float32", True)):
+        net = make()
+        net.cast(dtype)
+        net.hybridize(hybridized)
+        data = mx.nd.array(x, dtype=dtype)
+        data.attach_grad()
+        with mx.autograd.record():
+            loss = mx.nd.square(net(data)).sum()
+        loss.backward()
+        found.append(data.grad.asnumpy())
+    assert np.abs(found[0]).max() > 0
+    for got in found[1:]:
+        np.testing.assert_allclose(got, found[0], rtol=1e-3, atol=1e-4 * np.abs(found[0]).max())
+
+
 def every_way(net, *shapes):
     """Yield the net eager and hybridized, and its specialized block."""
     yield net
