@@ -210,11 +210,12 @@ def replaced(owner: Any, name: Any, value: Any) -> Iterator[None]:
 
 def _unpaired(entry):
     """Return what an axis was added to and dropped from again, as for gradients, or else the entry."""
-    if entry.node.op == "squeeze":
-        before = entry.node.inputs[0].node
-        axes = (np.ravel(node.get("axis")).tolist() for node in (entry.node, before))
-        return before.inputs[0] if before.op == "expand_dims" and next(axes) == next(axes) else entry
-    return entry
+    node = entry.node
+    before = node.inputs[0].node if node.op == "squeeze" else None
+    if not before or before.op != "expand_dims":
+        return entry
+    same = np.array_equal(np.ravel(node.get("axis")), np.ravel(before.get("axis")))
+    return before.inputs[0] if same else entry
 
 
 def _pads(pairs):

@@ -41,7 +41,8 @@ def plainly(F: Any, x: Any) -> Any:
 def apart(F: Any, x: Any) -> Any:
     """Return an array whose gradient comes in MXNet's own memory layout.
 
-    Hybridized, MXNet cannot transpose the gradient of a reshape in front of a layer of oneDNN.
+    In that of oneDNN, MXNet cannot transpose the gradient of a reshape, if hybridized, and has no
+    gradient of a normalization over one or three spatial axes.
     """
     return F.squeeze(F.expand_dims(x, axis=0), axis=0)
 
