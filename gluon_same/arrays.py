@@ -212,14 +212,17 @@ def foreach(F: Any, body: Callable, data: Any, states: Any) -> Tuple[Any, Any]:
 
 
 def apart(F: Any, x: Any) -> Any:
-    """Return a copy of an array, or of those in a list, that has memory of its own.
+    """Return a copy of an array, or of those in a list, in memory of its own and in MXNet's layout.
 
     MXNet looks at what a loop reads before the operators in front of it have run. If the memory then
     holds a convolution's result in oneDNN's layout, the loop computes wrong numbers or ends the process.
+    The gradient is in MXNet's layout, too, which some operators require. oneDNN's own operators for
+    reshapes are no way out: they fail for an array in its layout that was reshaped before.
     """
     if isinstance(x, (list, tuple)):
         return [apart(F, each) for each in x]
-    return F.slice_axis(x, axis=0, begin=0, end=None)  # MXNet never slices in place
+    # MXNet never slices in place, and oneDNN lacks this operator.
+    return in_mode(F.slice_axis(as_classic(x), axis=0, begin=0, end=None))
 
 
 def give_each_array_memory() -> None:

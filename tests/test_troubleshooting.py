@@ -372,15 +372,6 @@ def chain(layers):
     return net
 
 
-@pytest.mark.parametrize("axes", [1, 3])
-def test_a_normalization_among_convolutions_learns_as_the_page_writes_it(axes):
-    conv = {1: nn.Conv1D, 3: nn.Conv3D}[axes]
-    layers = [conv(16, 3, padding="same", in_channels=3), Apart(), mx.gluon.nn.BatchNorm(), Apart()]
-    layers.append(conv(16, 3, padding="same", in_channels=16))
-    net = chain(layers)
-    has_right_gradients(lambda: net, normal((2, 3, *(5,) * axes)))
-
-
 def test_a_transposed_and_reshaped_array_learns_as_the_page_writes_it():
     before = mx.gluon.nn.HybridLambda(
         lambda F, x: F.transpose(F.exp(F.transpose(x, (0, 2, 1))), (0, 2, 1))

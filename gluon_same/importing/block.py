@@ -3,11 +3,10 @@
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock, nn
+from mxnet.gluon import HybridBlock
 
 from ..arrays import flat, read_by
 from ..geometry import MOST
-from .functions.rearranging import apart
 
 Shape = Tuple[Optional[int], ...]
 
@@ -17,16 +16,6 @@ _TRIED = (840, 1680)
 
 #: Further trials, for blocks that limit sizes: to those of their tables of positions, for example.
 _TRIED_NEXT = (8, 16)
-
-
-class ApartBatchNorm(nn.BatchNorm):
-    """Batch normalization over one or three spatial axes.
-
-    MXNet has no gradient of it beside a convolution, whose arrays are in oneDNN's memory layout.
-    """
-
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        return apart(F, super().hybrid_forward(F, apart(F, x), *args, **kwargs))
 
 
 class Function(HybridBlock):

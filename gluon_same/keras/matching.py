@@ -133,7 +133,7 @@ def _dense(unit: Block) -> Weight:
 
 def _normalization(unit: Block, roles: List[str]) -> List[Weight]:
     parameters = {"gamma": unit.gamma, "beta": unit.beta}
-    if isinstance(unit, nn.BatchNorm):
+    if isinstance(unit, stock.BatchNorm):
         parameters.update(moving_mean=unit.running_mean, moving_variance=unit.running_var)
     if "" in roles:  # arrays by number: untrained ones may be absent
         lacking = len(parameters) - len(roles)

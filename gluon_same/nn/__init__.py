@@ -20,6 +20,7 @@ from . import borders, depthwise, relu, relu6, reshape, separable, upsampling
 
 # isort: split
 from .avg_pool import *
+from .batch_norm import *
 from .borders import *
 from .conv import *
 from .conv_transpose import *

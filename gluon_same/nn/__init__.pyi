@@ -3,7 +3,6 @@
 # ruff: noqa: F403, I001
 from mxnet.gluon.nn import (  # type: ignore  # MXNet has no type hints
     Activation as Activation,
-    BatchNorm as BatchNorm,
     BatchNormReLU as BatchNormReLU,
     Block as Block,
     Dense as Dense,
@@ -35,6 +34,7 @@ from mxnet.gluon.nn import (  # type: ignore  # MXNet has no type hints
 )
 
 from .avg_pool import *
+from .batch_norm import *
 from .borders import *
 from .conv import *
 from .conv_transpose import *

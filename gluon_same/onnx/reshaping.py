@@ -6,6 +6,7 @@ from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ..arrays import apart
 from ..importing import functions
 from .codes import MOST_AXES, Shapes, parts_of, serves, steps_for
 from .values import EMPTY, FIX, Data, Known, Unsupported, stored_dtype
@@ -32,11 +33,10 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
         raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {MOST_AXES}")
     if given == new:
         return x if scalar == x.scalar else net.call("identity", x, scalar=scalar)
-    if x.ndim == 5 and x.blocked:
-        # Hybridized, MXNet cannot transpose a reshaped result of a 3-D convolution in oneDNN's memory.
-        x = net.call(functions.plainly, x)
-    if x.transposed:
-        x = net.call(functions.apart, x)
+    if x.transposed or (x.ndim == 5 and x.blocked):
+        # Hybridized, MXNet cannot transpose the reshaped result of a 3-D convolution that is in oneDNN's
+        # memory layout, nor the gradient of a reshape.
+        x = net.call(apart, x)
     own = () if shape is None else _own_codes(given, shape)
     if len(x.trials) > 1 and len(set(new)) == 1 and -1 not in own:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.

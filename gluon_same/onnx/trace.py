@@ -14,7 +14,7 @@ from .. import lowering
 from ..arrays import as_classic, settle
 from ..deployment.clean import SELECTS, fold_constants
 from ..geometry import Window
-from ..graph import Graph
+from ..graph import LOOPS, Graph
 from ..lowering.steps import Operator, Plan
 from ..sized import Sized
 from ..trace import Trace, blocks_of
@@ -83,7 +83,8 @@ class Marked:
                 operator = operator.inputs[0].node  # an activation is between the two
             operator.attrs[MARK] = node.attrs[MARK]
         for i, entry in enumerate(node.inputs):
-            entry = node.inputs[i] = _unpaired(entry)
+            if node.op not in LOOPS:
+                entry = node.inputs[i] = _uncopied(entry)
             if entry.node.op == "_arange" and entry.node.get("infer_range"):
                 # MXNet infers its length from the other operand, and the exporter does not.
                 like = [each for each in node.inputs if each != entry]
@@ -208,14 +209,11 @@ def replaced(owner: Any, name: Any, value: Any) -> Iterator[None]:
             del owner[name]
 
 
-def _unpaired(entry):
-    """Return what an axis was added to and dropped from again, as for gradients, or else the entry."""
+def _uncopied(entry):
+    """Return the array that :func:`~gluon_same.arrays.apart` has copied, or else the entry."""
     node = entry.node
-    before = node.inputs[0].node if node.op == "squeeze" else None
-    if not before or before.op != "expand_dims":
-        return entry
-    same = np.array_equal(np.ravel(node.get("axis")), np.ravel(before.get("axis")))
-    return before.inputs[0] if same else entry
+    whole = node.op == "slice_axis" and not node.get("begin") and node.get("end") is None
+    return node.inputs[0] if whole else entry
 
 
 def _pads(pairs):

@@ -33,20 +33,6 @@ def slices(
     return x
 
 
-def plainly(F: Any, x: Any) -> Any:
-    """Return an array in MXNet's own memory layout, by an operator that oneDNN lacks."""
-    return F._internal._maximum(x, x)
-
-
-def apart(F: Any, x: Any) -> Any:
-    """Return an array whose gradient comes in MXNet's own memory layout.
-
-    In that of oneDNN, MXNet cannot transpose the gradient of a reshape, if hybridized, and has no
-    gradient of a normalization over one or three spatial axes.
-    """
-    return F.squeeze(F.expand_dims(x, axis=0), axis=0)
-
-
 def flip(F: Any, x: Any, axes: Sequence[int]) -> Any:
     """Reverse the order of the elements along some axes, counted from the first.
 

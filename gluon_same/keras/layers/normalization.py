@@ -7,14 +7,14 @@ import numpy as np
 from mxnet.gluon import nn
 
 from ...importing import functions
-from ...importing.block import ApartBatchNorm
+from ...nn.batch_norm import BatchNorm
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Shape, Value, product
 from .registry import Lowered, Request, builds, elementwise
 from .weight import Weight, weight_of
 
 
-class SizedBatchNorm(nn.BatchNorm):
+class SizedBatchNorm(BatchNorm):
     """Batch normalization that rejects other sizes of its axis, because MXNet would read beyond them."""
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -53,8 +53,7 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     axis, scales = x.stored(axes[0]), _scales(request)
     momentum, epsilon = request.number("momentum", 0.99), request.number("epsilon", 1e-3)
     frozen = not request.trainable  # for which Keras takes the moving statistics, too
-    first = ApartBatchNorm if x.rank in (3, 5) else nn.BatchNorm
-    layer = first if axis == 1 else SizedBatchNorm
+    layer = BatchNorm if axis == 1 else SizedBatchNorm
     block = layer(
         axis=axis, momentum=momentum, epsilon=epsilon, use_global_stats=frozen, in_channels=channels,
         prefix=request.prefix, **scales,

@@ -5,7 +5,6 @@ from typing import Any, Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Un
 from ... import nn
 from ...geometry import Window
 from ...importing import functions
-from ...importing.block import ApartBatchNorm
 from ..pending import Padded
 from ..registry import converter
 from ..values import FIX, Data, Ints, Known, Unsupported
@@ -240,5 +239,4 @@ def batch_normalization(
     if not all(isinstance(each, Known) for each in weights.values()):
         return net.call(functions.batch_norm, x, *weights.values(), epsilon=epsilon, ndim=x.ndim)
     how = dict(epsilon=epsilon, momentum=momentum, in_channels=mean.shape[0])
-    layer = ApartBatchNorm if x.ndim in (3, 5) else nn.BatchNorm
-    return net.block(layer(**how, prefix=net.prefix()), x, weights=weights)
+    return net.block(nn.BatchNorm(**how, prefix=net.prefix()), x, weights=weights)
