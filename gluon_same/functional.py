@@ -7,12 +7,14 @@ computed with the fewest operators for its size. The graph of a symbol serves ev
 
 from . import _mxnet  # noqa: F401  isort: skip  before mxnet
 
+from functools import partial
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 
 from . import arguments, lowering
 from .arrays import Shape, Size, check_kinds, classic, data_shape, keep_dtype
+from .gradients import deconvolve_parts, needs_parts
 from .lowering import Windows
 from .lowering.steps import one_channel
 
@@ -201,13 +203,16 @@ def deconvolution(
 
 
 def deconvolve(
-    F: Any, inputs: Tuple, windows: Windows, call: Dict[str, Any], shape: Shape = None, act: Any = None
-) -> Any:
+    F: Any, inputs: Tuple, windows: Windows, call: Dict[str, Any], shape: Shape = None, act: Any = None,
+    channels: Optional[int] = None,
+) -> Any:  # fmt: skip
     """Compute a transposed convolution from checked arguments; see :func:`convolve`."""
     inputs = classic(*inputs)
-    sizes, _ = _known_shape(inputs[0], call["layout"], shape)
+    sizes, known = _known_shape(inputs[0], call["layout"], shape)
     plan = lowering.plan_deconvolution(windows, call["adj"], sizes)
-    return _apply(F, plan, F.Deconvolution, inputs, call, act)
+    parts = needs_parts(known or channels, call["num_filter"])
+    operator = partial(deconvolve_parts, F) if parts else F.Deconvolution
+    return _apply(F, plan, operator, inputs, call, act)
 
 
 def pooling(

@@ -5,7 +5,7 @@ from typing import Sequence, Union
 import numpy as np
 from mxnet.gluon import Block
 
-from . import crops
+from . import crops, gradients
 from .arguments import shape_of
 from .graph import Graph
 from .sized import EverySize, Sized
@@ -84,6 +84,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
         for name in ("__dtype__", "__init__"):  # those of the parameter may change
             node.attrs.pop(name, None)
     inference = training.copy()
+    inference.rewrite(*gradients.INFERENCE)
     graphs_of = {False: inference}
     if not trace.varies:  # crops end at sizes, which other batches would change
         training.rewrite(*crops.TRAINING)

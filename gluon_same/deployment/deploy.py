@@ -9,6 +9,7 @@ from mxnet.gluon import Block, HybridBlock, Parameter
 
 from ..arguments import shape_of, true_or_false
 from ..arrays import flat, in_mode, in_thread, read_by, return_freed_memory, settle
+from ..gradients import join_parts
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
@@ -124,7 +125,8 @@ def deploy(
     # Layers that were not called may have parameters without shapes.
     values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
     traced = Graph(symbol, values, trace.shapes)
-    traced.rewrite(softmax_of_rows)  # before anything runs, because errors of oneDNN end the process
+    # The first before anything runs, because errors of oneDNN end the process.
+    traced.rewrite(softmax_of_rows, join_parts)
     try:
         checks = samples(traced, batches[0], wide=data is None)
         return_freed_memory()

@@ -5,8 +5,8 @@ from typing import Any, Dict, Optional
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_float64, check_transposed, per_axis
-from .base import IntOrInts, PaddingLike
+from ..arguments import check_float64, check_transposed, per_axis, windows_of
+from .base import IntOrInts, PaddingLike, operator_arguments
 from .conv import AnyConvolution, Initializer
 
 __all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"]
@@ -101,8 +101,14 @@ class Transposed(AnyConvolution):
         return super().hybrid_forward(F, x, *weights, **named)
 
     def _compute(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        inputs = x, weight, bias
-        return functional.deconvolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
+        given = (x, weight, bias), self._windows, self._call, self._data_shape, self.act
+        return functional.deconvolve(F, *given, channels=self.weight.shape[0])
+
+    def _pad_by(self, padding: PaddingLike) -> None:
+        super()._pad_by(padding)
+        if self._windows is None and self._call["num_filter"] == 1:  # in parts: see ``gradients``
+            known = operator_arguments(self)
+            self.__dict__["_windows"] = windows_of("padding", padding, known)
 
 
 class Conv1DTranspose(Transposed, stock.Conv1DTranspose):

@@ -33,9 +33,11 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
         raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {MOST_AXES}")
     if given == new:
         return x if scalar == x.scalar else net.call("identity", x, scalar=scalar)
-    if x.transposed or (x.ndim == 5 and x.blocked):
-        # Hybridized, MXNet cannot transpose the reshaped result of a 3-D convolution that is in oneDNN's
-        # memory layout, nor the gradient of a reshape.
+    if x.ndim == 5 and x.blocked:
+        # Hybridized, MXNet cannot transpose a reshaped result of a 3-D convolution in oneDNN's memory.
+        x = net.call(functions.plainly, x)
+    if x.transposed:
+        # Hybridized, MXNet cannot transpose the gradient of a reshape in oneDNN's memory.
         x = net.call(apart, x)
     own = () if shape is None else _own_codes(given, shape)
     if len(x.trials) > 1 and len(set(new)) == 1 and -1 not in own:

@@ -10,11 +10,11 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block
 
-from .. import lowering
+from .. import gradients, lowering
 from ..arrays import as_classic, settle
 from ..deployment.clean import SELECTS, fold_constants
 from ..geometry import Window
-from ..graph import LOOPS, Graph
+from ..graph import Graph
 from ..lowering.steps import Operator, Plan
 from ..sized import Sized
 from ..trace import Trace, blocks_of
@@ -66,6 +66,7 @@ class Marked:
             while graph.rewrite(fold_constants):
                 pass
         self._taken: Set[str] = set()
+        graph.rewrite(*gradients.INFERENCE)
         graph.rewrite(self._prepared)
         self.symbol, self._folded = graph.symbol(), graph.params
         self.outputs = [name[: -len("_output")] for name in self.symbol.list_outputs()]
@@ -83,8 +84,6 @@ class Marked:
                 operator = operator.inputs[0].node  # an activation is between the two
             operator.attrs[MARK] = node.attrs[MARK]
         for i, entry in enumerate(node.inputs):
-            if node.op not in LOOPS:
-                entry = node.inputs[i] = _uncopied(entry)
             if entry.node.op == "_arange" and entry.node.get("infer_range"):
                 # MXNet infers its length from the other operand, and the exporter does not.
                 like = [each for each in node.inputs if each != entry]
@@ -207,13 +206,6 @@ def replaced(owner: Any, name: Any, value: Any) -> Iterator[None]:
             owner[name] = before[name]
         else:
             del owner[name]
-
-
-def _uncopied(entry):
-    """Return the array that :func:`~gluon_same.arrays.apart` has copied, or else the entry."""
-    node = entry.node
-    whole = node.op == "slice_axis" and not node.get("begin") and node.get("end") is None
-    return node.inputs[0] if whole else entry
 
 
 def _pads(pairs):

@@ -1,0 +1,52 @@
+"""What graphs contain because MXNet has no gradient otherwise, and rules that take it out again."""
+
+from typing import Any, Optional
+
+from .graph import LOOPS, RESULT, Entry, Graph, Node
+
+#: Channels of the second part of a transposed convolution in parts: no multiple of 8.
+_REST = 4
+
+
+def needs_parts(channels: Optional[int], filters: int) -> bool:
+    """Return whether MXNet has no gradient of the data of a transposed convolution on a CPU."""
+    return filters == 1 and not (channels or 1) % 8
+
+
+def deconvolve_parts(
+    F: Any, x: Any, weight: Any, *bias: Any, no_bias: bool, name: Optional[str] = None, **call: Any
+) -> Any:
+    """Compute a transposed convolution as the sum of those of two parts of the channels."""
+    axes = call["layout"].index("C"), 0
+
+    def part(begin, end):
+        return [F.slice_axis(a, axis=n, begin=begin, end=end) for a, n in zip((x, weight), axes)]
+
+    y = F.Deconvolution(*part(0, -_REST), *bias, no_bias=no_bias, name=name, **call)
+    return F.elemwise_add(y, F.Deconvolution(*part(-_REST, None), no_bias=True, **call))
+
+
+def join_parts(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace :func:`deconvolve_parts` with one transposed convolution."""
+    first, rest = [entry.node for entry in node.inputs[:2]] if node.op == "elemwise_add" else 2 * [node]
+    if {first.op, rest.op} != {"Deconvolution"}:
+        return None
+    pairs = [[entry.node for entry in each] for each in zip(first.inputs[:2], rest.inputs)]
+    for pair in pairs:
+        bounds = [(each.get("begin"), each.get("end")) for each in pair if each.op == "slice_axis"]
+        if bounds != [(0, -_REST), (-_REST, None)] or pair[0].inputs != pair[1].inputs:
+            return None
+    return graph.like(first, [*(pair[0].inputs[0] for pair in pairs), *first.inputs[2:]])
+
+
+def drop_copy(graph: Graph, node: Node) -> Optional[Entry]:
+    """Drop the copy that :func:`~gluon_same.arrays.apart` makes, except in front of a loop."""
+    if node.op != "slice_axis" or node.get("begin") or node.get("end") is not None:
+        return None
+    source, takers = node.inputs[0], graph.takers(node.out)
+    needed = RESULT in takers and source.node.op == "null"
+    return None if needed or any(taker.op in LOOPS for taker in takers) else source
+
+
+#: For graphs without gradients.
+INFERENCE = (join_parts, drop_copy)

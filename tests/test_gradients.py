@@ -1,0 +1,102 @@
+"""Layers of which MXNet alone has no gradient, and graphs without what their gradients require."""
+
+import mxnet as mx
+import numpy as np
+import onnx
+import pytest
+
+from gluon_same import deploy, functional, nn, specialize
+from gluon_same.onnx import export_model
+from small_nets import has_right_gradients, normal, operators_of
+
+TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspose}
+
+
+def one_filter(ndim=2, channels=16, padding="same", **given):
+    mx.random.seed(0)
+    layer = TRANSPOSED[ndim](1, 4, 2, padding, in_channels=channels, prefix="up_", **given)
+    layer.initialize(mx.init.Normal(0.5))
+    return layer
+
+
+def gradients(layer, x):
+    x.attach_grad()
+    with mx.autograd.record():
+        loss = mx.nd.square(layer(x)).sum()
+    loss.backward()
+    return [x.grad.asnumpy(), *(p.grad().asnumpy() for p in layer.collect_params().values())]
+
+
+@pytest.mark.parametrize("padding", ["same", "valid", 1, ((0, 1), (2, 1))])
+@pytest.mark.parametrize("channels", [3, 8, 16, 24, 64])
+def test_a_transposed_convolution_of_one_filter_learns(channels, padding):
+    layer = one_filter(2, channels, padding, activation="tanh")
+    has_right_gradients(lambda: layer, normal((2, channels, 5, 4)))
+
+
+@pytest.mark.parametrize("ndim", [1, 3])
+def test_it_learns_over_other_axes(ndim):
+    """MXNet has no such operator for float64 over three axes: the sums are those of two filters."""
+    layer, x = one_filter(ndim), mx.nd.array(normal((2, 16, *(4,) * ndim)))
+    two = TRANSPOSED[ndim](2, 4, 2, "same", in_channels=16)
+    two.initialize()
+    two.weight.set_data(mx.nd.concat(layer.weight.data(), layer.weight.data(), dim=1))
+    for hybridized in (False, True):
+        layer.hybridize(hybridized)
+        (data, weight, _), (want, wanted, _) = gradients(layer, x), gradients(two, x)
+        np.testing.assert_allclose(data, want / 2, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(weight, wanted[:, :1], rtol=1e-4, atol=1e-4)
+
+
+def test_it_learns_after_its_channels_were_inferred():
+    layer = nn.Conv2DTranspose(1, 4, 2, "same")
+    layer.initialize()
+    layer(mx.nd.ones((1, 16, 4, 4)))
+    has_right_gradients(lambda: layer, normal((2, 16, 5, 4)))
+
+
+def test_the_function_of_arrays_learns():
+    x, weight = mx.nd.array(normal((2, 16, 5, 4))), mx.nd.array(normal((16, 1, 3, 3)))
+    given = dict(kernel=3, num_filter=1, stride=2, layout="NCHW")
+    symbol = functional.deconvolution(mx.sym, *map(mx.sym.var, "xw"), **given)
+    want = mx.nd.CachedOp(symbol)(x, weight).asnumpy()
+    x.attach_grad()
+    with mx.autograd.record():
+        y = functional.deconvolution(mx.nd, x, weight, **given)
+    y.backward()
+    np.testing.assert_allclose(y.asnumpy(), want, rtol=1e-4, atol=1e-5)
+    assert np.abs(x.grad.asnumpy()).max() > 0
+
+
+@pytest.mark.parametrize("padding", ["same", 1])
+def test_graphs_without_gradients_have_one_operator(padding, tmp_path):
+    layer, shape = one_filter(padding=padding), (2, 16, 5, 4)
+    x = mx.nd.array(normal(shape))
+    want, data = layer(x).asnumpy(), mx.sym.var("data")
+    assert operators_of(layer(data)).count("Deconvolution") == 2
+    block = specialize(layer, shape)
+    assert operators_of(block._graphs[False]) == ["Deconvolution"]
+    with mx.autograd.record():
+        y = block(x)
+    y.backward()
+    deployed = deploy(layer, shape, tune=False)
+    for got in (y, block(x), deployed(x)):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-5)
+    path = export_model(layer, shape, tmp_path / "net.onnx")
+    assert [node.op_type for node in onnx.load(path).graph.node] == ["ConvTranspose"]
+
+
+def test_a_specialized_net_normalizes_without_copies_in_inference():
+    net = nn.HybridSequential()
+    net.add(nn.Conv3D(16, 3, padding="same"), nn.BatchNorm())
+    net.initialize()
+    x = mx.nd.array(normal((2, 3, 4, 4, 4)))
+    want = net(x).asnumpy()
+    block = specialize(net, x.shape)
+    assert operators_of(block._graphs[False]) == ["Convolution", "BatchNorm"]
+    np.testing.assert_allclose(block(x).asnumpy(), want, rtol=1e-5, atol=1e-6)
+    has_right_gradients(lambda: net, x.asnumpy())
+    with mx.autograd.record():
+        loss = block(x).sum()
+    loss.backward()
+    assert np.abs(net[1].beta.grad().asnumpy()).max() > 0
