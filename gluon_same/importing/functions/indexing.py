@@ -220,9 +220,11 @@ def topk(
     """
     axis %= rank  # cumsum has no negative axes
     order = F.argsort(x, axis=axis, is_ascend=not largest, dtype="int64")
-    values = gather_elements(F, x, order, axis, rank)
-    before = F.concat(F.slice_axis(values, axis=axis, begin=0, end=1), values, dim=axis)
-    rises = F.broadcast_not_equal(F.slice_axis(before, axis=axis, begin=0, end=-1), values)
+    values = F.gather_nd(x, _coordinates(F, order, axis, rank))
+    # Without a gradient right here, MXNet's backward pass would end the process.
+    values, known = (F.reshape_like(each, order) for each in (values, F.BlockGrad(values)))
+    before = F.concat(F.slice_axis(known, axis=axis, begin=0, end=1), known, dim=axis)
+    rises = F.broadcast_not_equal(F.slice_axis(before, axis=axis, begin=0, end=-1), known)
     run = F.cumsum(F.cast(rises, dtype="int64"), axis=axis) * 2**32
     order = F.sort(run + order, axis=axis) - run
     return tuple(F.slice_axis(y, axis=axis, begin=0, end=k) for y in (values, order))

@@ -8,6 +8,7 @@ import pytest
 from running import run
 
 from gluon_same.importing import functions
+from gluon_same.importing.block import Function
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.normal(size=(3, 4, 5)).astype("float32")
@@ -191,6 +192,21 @@ def test_topk_puts_the_lower_index_first_among_equals(axis, largest):
         assert indices.dtype == "int64"
         np.testing.assert_array_equal(indices, order)
         np.testing.assert_array_equal(values, np.take_along_axis(each, order, axis))
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_indices_of_topk_are_without_gradients(hybridized):
+    block = Function(functions.topk, "TopK", k=3, axis=1, rank=2)
+    block.hybridize(hybridized)
+    x = mx.nd.array(np.array([[3, 1, 2, 5]], "float32"))
+    for factor, want in ((0, [2, 2, 2, 2]), (4, [6, 2, 6, 6])):
+        x.attach_grad()
+        with mx.autograd.record():
+            values, indices = block(x)
+            loss = (values * factor).sum() + indices.astype("float32").sum() + 2 * x.sum()
+            loss = loss if factor else indices.astype("float32").sum() + 2 * x.sum()
+        loss.backward()
+        np.testing.assert_array_equal(x.grad.asnumpy(), [want])
 
 
 def test_where_broadcasts_and_never_computes_with_the_other_element():
