@@ -106,8 +106,7 @@ class Sized(Saved, SymbolBlock):
         return nest(self._structure, results)
 
     def _run(self, given: Sequence[mx.nd.NDArray]) -> List[mx.nd.NDArray]:
-        # Of booleans, MXNet has arrays, and few operators.
-        given = [x.astype("float32") if x.dtype == np.bool_ else x for x in given]
+        given = [x.astype("float32") if self._lacks_operators(x) else x for x in given]
         context = given[0].context
         operator, sources = self._operator(mx.autograd.is_training())
         values = [
@@ -128,6 +127,13 @@ class Sized(Saved, SymbolBlock):
                 "give x.astype('float32')"
             ) from failure
         return flat(results)
+
+    def _lacks_operators(self, x):
+        """Return whether MXNet has few operators for an array: of booleans, or of float16 on a CPU."""
+        if x.dtype != np.float16:
+            return x.dtype == np.bool_
+        own = {np.dtype(p.dtype).name for p in self._by_path.values()}
+        return x.context.device_type == "cpu" and "float32" in own and "float16" not in own
 
     def _operator(self, training):
         key = training and True in self._graphs

@@ -9,7 +9,7 @@ import pytest
 from mxnet import autograd, gluon
 from mxnet.gluon import rnn
 
-from gluon_same import functional, model_zoo, nn, specialize
+from gluon_same import deploy, functional, model_zoo, nn, specialize
 from small_nets import blocks_of, imported, normal, operators_of, same
 
 
@@ -532,3 +532,14 @@ def test_no_class_of_a_layer_is_kept_alive():
     del Local
     gc.collect()
     assert kept() is None
+
+
+def test_half_precision_is_computed_in_that_of_the_parameters():
+    """On a CPU, MXNet has no such operators for float16, and imported nets do the same."""
+    layer = nn.Conv2D(4, 3, padding="same", in_channels=3)
+    layer.initialize()
+    x = normal((2, 3, 5, 6)).astype("float16")
+    want = layer(x.astype("float32"))
+    for block in (specialize(layer, x.shape), deploy(layer, x.shape, tune=False)):
+        assert block(x).dtype == np.float32
+        np.testing.assert_allclose(block(x).asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
