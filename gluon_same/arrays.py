@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import methodcaller
-from typing import Any, Callable, Container, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
@@ -138,6 +138,14 @@ def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
 def in_mode(x: Any) -> Any:
     """Return an array or a symbol in the mode that is set, classic or NumPy."""
     return x.as_np_ndarray() if mx.util.is_np_array() else x.as_nd_ndarray()
+
+
+def operators_before(x: mx.sym.Symbol) -> Iterator[Dict[str, str]]:
+    """Yield the arguments of the operator that returns ``x``, of that of its first input, and so on."""
+    inputs: Any = [x]
+    while inputs is not None:  # symbols have no truth value
+        yield inputs[0].list_attr()
+        inputs = inputs[0].get_children()
 
 
 def read_by(symbol: mx.sym.Symbol, known: Dict[str, Any]) -> Dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any, Optional
 
+from .arrays import operators_before
 from .graph import LOOPS, RESULT, Entry, Graph, Node
 
 #: Channels of the second part of a transposed convolution in parts: no multiple of 8.
@@ -11,6 +12,17 @@ _REST = 4
 def needs_parts(channels: Optional[int], filters: int) -> bool:
     """Return whether MXNet has no gradient of the data of a transposed convolution on a CPU."""
     return filters == 1 and not (channels or 1) % 8
+
+
+def channels_of(x: Any) -> int:
+    """Return the channels of a convolution's result, also after activations or such; 0 if unknown."""
+    for attrs in operators_before(x):
+        if "num_filter" in attrs:
+            return int(attrs["num_filter"])
+        cropped = attrs.get("begin", "").startswith("(None, None")
+        if not (cropped or {"act_type", "eps"} & attrs.keys()):
+            break
+    return 0
 
 
 def deconvolve_parts(

@@ -7,7 +7,7 @@ import numpy as np
 from mxnet.gluon import nn as stock
 from mxnet.ndarray import NDArray
 
-from ..arrays import apart
+from ..arrays import apart, operators_before
 
 __all__ = ["BatchNorm"]
 
@@ -47,10 +47,5 @@ def _may_have_other_axes(x: Any) -> bool:
     """Return whether data may have one or three spatial axes; for a symbol, by the nearest window."""
     if isinstance(x, NDArray):
         return x.ndim in (3, 5)
-    while True:
-        kernel, inputs = x.attr("kernel"), x.get_children()
-        if kernel:
-            return np.size(ast.literal_eval(kernel)) in (1, 3)
-        if inputs is None:
-            return True
-        x = inputs[0]
+    kernels = (attrs["kernel"] for attrs in operators_before(x) if "kernel" in attrs)
+    return np.size(ast.literal_eval(next(kernels, "3"))) != 2

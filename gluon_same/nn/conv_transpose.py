@@ -3,9 +3,11 @@
 from typing import Any, Dict, Optional
 
 from mxnet.gluon import nn as stock
+from mxnet.symbol import Symbol
 
 from .. import functional
 from ..arguments import check_float64, check_transposed, per_axis, windows_of
+from ..gradients import channels_of
 from .base import IntOrInts, PaddingLike, operator_arguments
 from .conv import AnyConvolution, Initializer
 
@@ -95,6 +97,12 @@ class Transposed(AnyConvolution):
             raise ValueError(
                 f"groups={given['groups']} requires a known number of channels: give in_channels"
             )
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        channels, *rest = self.weight.shape
+        if isinstance(x, Symbol) and not channels and self._call["num_filter"] == 1:
+            self.weight.shape = channels_of(x), *rest  # from which the form of the graph follows
+        return super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
         check_float64(self.weight.dtype, self._call)
