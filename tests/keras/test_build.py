@@ -90,6 +90,20 @@ def test_a_net_learns_whose_normalizations_are_beside_convolutions_over_other_ax
     has_right_gradients(lambda: load_model(files), x)
 
 
+@pytest.mark.parametrize("channels", [4, 8])
+def test_a_net_learns_that_joins_parts_of_few_channels(tmp_path, channels):
+    """MXNet alone fails or crashes there, unless all parts are whole blocks of oneDNN's channels."""
+    config = {"kernel_size": [1, 1]}
+    first = layer("Conv2D", "a", "image", filters=channels, **config)
+    other = layer("Conv2D", "b", "a", filters=16 - channels, **config)
+    joined, last = layer("Concatenate", "c", "a", "b"), layer("Conv2D", "d", "c", filters=16, **config)
+    sizes = {"a": (3, channels), "b": (channels, 16 - channels), "d": (16, 16)}
+    weights = {name: {"kernel": (1, 1, *s), "bias": s[1:]} for name, s in sizes.items()}
+    files = write(tmp_path, functional(image(None, None, 3), first, other, joined, last), **weights)
+    x = np.random.RandomState(0).normal(size=(2, 3, 4, 5))
+    has_right_gradients(lambda: load_model(files), x)
+
+
 def test_a_flatten_does_not_rely_on_the_size_that_the_model_was_saved_with(tmp_path):
     """At the saved size there is one position, so the order does not matter."""
     net = load_model(write(tmp_path, functional(image(1, 1, 2), layer("Flatten", "flat", "image"))))

@@ -122,6 +122,18 @@ def test_a_net_learns_whose_normalizations_are_beside_convolutions_over_other_ax
     assert "slice_axis" not in operators_of(deployed(mx.sym.var("data")))
 
 
+@pytest.mark.parametrize("part", [4, 8])
+def test_a_net_learns_that_joins_parts_of_few_channels(part, tmp_path):
+    """MXNet alone fails or crashes there, unless all parts are whole blocks of oneDNN's channels."""
+    text = """net (float[N, 16, H, W] x) => (float[N, 16, H, W] y) { a = Conv(x, w)
+        b, c = Split<axis = 1>(a, sizes) d = Conv(b, v) e = Concat<axis = 1>(d, c) y = Conv(e, w) }"""
+    weights = {"w": numbers(16, 16, 1, 1), "v": numbers(part, part, 1, 1)}
+    weights["sizes"], x = np.array([part, 16 - part]), numbers(2, 16, 4, 5)
+    path = written(tmp_path / "net.onnx", text, weights)
+    compared(path, x, numbers(2, 16, 3, 3))
+    has_right_gradients(lambda: import_model(path), x)
+
+
 def test_nodes_share_a_weight(tmp_path):
     text = "net (float[N, 3] x) => (float[N, 3] y) { a = MatMul(x, w) b = MatMul(a, w) y = Add(b, v) }"
     weights = {"w": numbers(3, 3, seed=1), "v": numbers(3, seed=2)}

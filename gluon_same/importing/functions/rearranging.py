@@ -2,6 +2,8 @@
 
 from typing import Any, Optional, Sequence, Tuple
 
+from ...arrays import apart
+
 
 def repeat_vector(F: Any, x: Any, times: int) -> Any:
     """Repeat vectors along a new axis after the batch."""
@@ -90,6 +92,24 @@ def join_columns(F: Any, *columns: Any, dim: int = 1) -> Any:
     A reshape copies them to plain memory.
     """
     return F.reshape(F.concat(*columns, dim=dim), shape=(0, -1))
+
+
+def join(F: Any, *arrays: Any, dim: int) -> Any:
+    """Concatenate arrays whose gradient oneDNN cannot split: see :func:`how_to_join`."""
+    return apart(F, F.concat(*arrays, dim=dim))
+
+
+def how_to_join(axis: int, *shapes: Sequence[Optional[int]]) -> Any:
+    """Return the function that concatenates arrays along an axis.
+
+    The gradients of images of a multiple of 8 channels may be in oneDNN's memory, in blocks of 8 or 16
+    channels. If the parts are no whole blocks, the backward pass fails, or ends the process.
+    """
+    channels = [shape[1] or 0 for shape in shapes] if axis == 1 else []
+    if len(shapes[0]) == 2 and channels[:1] == [1]:
+        return join_columns
+    cut = len(shapes[0]) == 4 and any(n % 16 for n in channels)
+    return join if cut and sum(channels) % 8 == 0 else "concat"
 
 
 def split(F: Any, x: Any, axis: int, sizes: Sequence[int]) -> Any:

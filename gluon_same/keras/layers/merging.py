@@ -186,9 +186,9 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
         if any(x.rows == NO_BATCH for x in inputs):
             raise Unsupported("it joins samples with what is not made of samples")
         fields["rows"] = NO_BATCH - 1 - inputs[0].slot  # other rows than those of any input
-    columns = rank == 2 and inputs[0].shape[axis] == 1
-    join = functions.join_columns if columns else "concat"
-    return request.lowered(join, *inputs, dim=axes.index(axis), **fields)
+    dim = axes.index(axis)
+    join = functions.how_to_join(dim, *([x.shape[a] for a in axes] for x in inputs))
+    return request.lowered(join, *inputs, dim=dim, **fields)
 
 
 @builds("Dot")

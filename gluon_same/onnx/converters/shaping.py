@@ -50,8 +50,7 @@ def concat(net: Any, *arrays: Any, axis: int) -> Data:
     arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
     if len(arrays) == 1:
         return arrays[0]
-    columns = axis == 1 and arrays[0].shape[1:] == (1,)
-    return net.call(functions.join_columns if columns else "concat", *arrays, dim=axis)
+    return net.call(functions.how_to_join(axis, *(x.shape for x in arrays)), *arrays, dim=axis)
 
 
 converter("Concat", 1)(partial(concat, axis=1))
