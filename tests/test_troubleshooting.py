@@ -373,6 +373,19 @@ def chain(layers):
     return net
 
 
+@pytest.mark.parametrize("conv", [mx.gluon.nn.Conv1D, mx.gluon.nn.Conv3D])
+def test_a_net_that_others_wrote_learns_as_the_page_writes_it(conv):
+    stock = mx.gluon.nn.BatchNorm
+    net = chain([conv(16, 3, in_channels=3), stock(in_channels=16), conv(16, 1, in_channels=16)])
+
+    def own(block):
+        if type(block) is stock:
+            block.__class__ = nn.BatchNorm
+
+    net.apply(own)
+    has_right_gradients(lambda: net, normal((2, 3, *(5,) * len(net[0].weight.shape[2:]))))
+
+
 class Joined(mx.gluon.HybridBlock):
     """A convolution of some channels, joined with the others, as the page writes it."""
 
