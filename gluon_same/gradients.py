@@ -19,7 +19,7 @@ def channels_of(x: Any) -> int:
     for attrs in operators_before(x):
         if "num_filter" in attrs:
             return int(attrs["num_filter"])
-        cropped = attrs.get("begin", "").startswith("(None, None")
+        cropped = [attrs.get(name, "")[:11] for name in ("begin", "end")] == 2 * ["(None, None"]
         if not (cropped or {"act_type", "eps"} & attrs.keys()):
             break
     return 0
