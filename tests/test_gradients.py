@@ -90,7 +90,7 @@ def test_a_hybridized_net_infers_its_channels_before_they_are_known(channels, be
 ])  # fmt: skip
 def test_unknown_channels_stay_open(change):
     net = nn.HybridSequential()
-    net.add(nn.Conv2D(16, 3), nn.HybridLambda(change))
+    net.add(nn.Conv2D(12, 3), nn.HybridLambda(change))
     net.add(nn.Conv2DTranspose(1, 4, 2, "same"))
     net.initialize()
     net.hybridize()
