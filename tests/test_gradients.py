@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 from gluon_same import deploy, functional, nn, specialize
+from gluon_same.gradients import channels_of
 from gluon_same.onnx import export_model
 from small_nets import has_right_gradients, normal, operators_of
 
@@ -84,18 +85,23 @@ def test_a_hybridized_net_infers_its_channels_before_they_are_known(channels, be
             assert one.shape == other.shape and np.isfinite(one.grad().asnumpy()).all()
 
 
-@pytest.mark.parametrize("change", [
-    lambda F, x: F.slice_axis(x, axis=1, begin=0, end=6),
-    lambda F, x: F.slice(x, begin=(None, None), end=(None, 6)),
-])  # fmt: skip
-def test_unknown_channels_stay_open(change):
+def test_unknown_channels_stay_open():
     net = nn.HybridSequential()
-    net.add(nn.Conv2D(12, 3), nn.HybridLambda(change))
+    net.add(nn.Conv2D(16, 3), nn.HybridLambda(lambda F, x: F.slice_axis(x, axis=1, begin=0, end=6)))
     net.add(nn.Conv2DTranspose(1, 4, 2, "same"))
     net.initialize()
     net.hybridize()
     assert net(mx.nd.ones((1, 3, 5, 5))).shape == (1, 1, 6, 6)
     assert net[-1].weight.shape == (6, 1, 4, 4)
+
+
+@pytest.mark.parametrize(
+    "end, channels", [((None, None, -1), 16), ((None, 6), 0), ((None, None, None, 4), 16)]
+)
+def test_crops_of_images_keep_their_channels(end, channels):
+    x = nn.Conv2D(16, 3)(mx.sym.var("data"))
+    cropped = mx.sym.slice(x, begin=(None,) * len(end), end=end)
+    assert channels_of(mx.sym.Activation(cropped, act_type="relu")) == channels
 
 
 def test_the_function_of_arrays_learns():
