@@ -129,6 +129,7 @@ def test_graphs_without_gradients_have_one_operator(padding, tmp_path):
         y = block(x)
     y.backward()
     deployed = deploy(layer, shape, tune=False)
+    assert operators_of(deployed._graphs[False]).count("Deconvolution") == 1
     for got in (y, block(x), deployed(x)):
         np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-5)
     path = export_model(layer, shape, tmp_path / "net.onnx")
