@@ -11,8 +11,8 @@ from gluon_same.gradients import channels_of
 from gluon_same.onnx import export_model
 from small_nets import has_right_gradients, normal, operators_of
 
-#: oneDNN has other memory layouts there, with which gradients of weights that are slices were not tried.
-in_parts = pytest.mark.xfail(has_avx512(), raises=mx.MXNetError, reason="not tried", strict=False)
+#: There, oneDNN has other memory layouts. After an error of it, later operators of the process fail, too.
+in_parts = pytest.mark.skipif(has_avx512(), reason="not tried with AVX-512")
 
 TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspose}
 
