@@ -11,7 +11,7 @@ from gluon_same.gradients import channels_of
 from gluon_same.onnx import export_model
 from small_nets import has_right_gradients, normal, operators_of
 
-#: There, oneDNN has other memory layouts. After an error of it, later operators of the process fail, too.
+#: oneDNN has other memory layouts there. After an error, later operators of the process fail, too.
 in_parts = pytest.mark.skipif(has_avx512(), reason="not tried with AVX-512")
 
 TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspose}
