@@ -69,12 +69,12 @@ def gather(
     return F.squeeze(y, axis=axis) if drop else y
 
 
-def gather_in_batch(F: Any, x: Any, indices: Any, ranks: Tuple[int, int]) -> Any:
+def gather_in_batch(F: Any, x: Any, indices: Any, ranks: Tuple[int, int], signed: int = 0) -> Any:
     """Pick elements along the second axis, by indices for each element of the batch.
 
     ``ranks`` are as for :func:`gather_nd`, with one more axis of the indices.
     """
-    return gather_nd(F, x, F.expand_dims(indices, axis=-1), ranks, batch_dims=1)
+    return gather_nd(F, x, F.expand_dims(indices, axis=-1), ranks, batch_dims=1, signed=signed)
 
 
 def decide(F: Any, x: Any, features: Any, limits: Any, following: Any, roots: Any, depth: int) -> Any:
@@ -98,24 +98,32 @@ def element(F: Any, x: Any, index: int, axis: int, drop: bool) -> Any:
 
 
 def gather_elements(
-    F: Any, x: Any, indices: Any, axis: int, rank: int, grown: Tuple[int, ...] = ()
+    F: Any, x: Any, indices: Any, axis: int, rank: int, grown: Tuple[int, ...] = (), signed: bool = True
 ) -> Any:
     """Pick along an axis, for each element of ``indices``, the element of ``x`` at its position.
 
-    ``grown`` are axes along which ``indices`` has one element, which is that of all positions.
+    ``grown`` are axes along which ``indices`` has one element, which is that of all positions, and
+    ``signed`` tells whether indices may count from the end.
     """
     if grown:
         indices = F.broadcast_like(indices, x, lhs_axes=grown, rhs_axes=grown)
+    if signed:
+        indices = _from_the_start(F, x, F.cast(indices, dtype="int64"), axis % rank, 1, rank)
     return F.reshape_like(F.gather_nd(x, _coordinates(F, indices, axis, rank)), indices)
 
 
-def gather_nd(F: Any, x: Any, indices: Any, ranks: Tuple[int, int], batch_dims: int = 0) -> Any:
+def gather_nd(
+    F: Any, x: Any, indices: Any, ranks: Tuple[int, int], batch_dims: int = 0, signed: int = 0
+) -> Any:
     """Pick parts of ``x`` by coordinates along the last axis of ``indices``.
 
-    ``ranks`` are the numbers of axes of ``indices`` and of the result.
+    ``ranks`` are the numbers of axes of ``indices`` and of the result, and ``signed`` is that of
+    coordinates, if they may count from the end.
     """
     rank, left = ranks
     indices = F.cast(indices, dtype="int64")
+    if signed:
+        indices = _from_the_start(F, x, indices, batch_dims, signed, rank)
     if rank == 1:  # MXNet requires two axes
         y = F.gather_nd(x, F.expand_dims(indices, axis=1))
         return F.squeeze(y, axis=0) if left else y
@@ -187,6 +195,16 @@ def _coordinates(F, indices, axis, rank):
     axis, indices = axis % rank, F.cast(indices, dtype="int64")
     every = (indices if i == axis else _along(F, indices, i, rank) for i in range(rank))
     return F.stack(*(F.reshape(each, shape=(-1,)) for each in every), axis=0)
+
+
+def _from_the_start(F, x, indices, axis, count, rank):
+    """Return indices of some axes of data, of which negative ones count from the end.
+
+    MXNet's ``gather_nd`` accepts these, and its gradient writes outside of the array.
+    """
+    sizes = F.slice_axis(F.shape_array(x), axis=0, begin=axis, end=axis + count)
+    sizes = F.reshape(sizes, shape=(*(1,) * (rank - 1), count))
+    return indices + F.broadcast_mul(indices < 0, sizes)
 
 
 def _along(F, x, axis, rank):

@@ -105,7 +105,7 @@ def _gather(
         how = dict(ndim=ndim, takes=None, gives="float32" if table else x.dtype)
         if table:
             return op.in_keras_order(functions.gather, x, indices, **how)
-        how["ranks"] = (indices.rank + 1, ndim)
+        how.update(ranks=(indices.rank + 1, ndim), signed=1)
         return op.in_keras_order(functions.gather_in_batch, x, indices, **how)
     place = axis_of(op, x, 0 if axis is None else axis)
     numbers = indices
@@ -161,7 +161,7 @@ def _gather_nd(op: Request, x: Operand, indices: Value, batch_dims: int = 0) -> 
     if count is None or not table and batch_dims < 1:
         raise Unsupported(f"{op.name} with batch_dims={batch_dims}: the batch must stay first")
     ndim = indices.rank - 1 + len(x.shape[batch_dims + count :])
-    how: Any = dict(ranks=(indices.rank, ndim), batch_dims=batch_dims, takes=None)
+    how: Any = dict(ranks=(indices.rank, ndim), batch_dims=batch_dims, signed=count, takes=None)
     how["gives"] = "float32" if table else x.dtype
     return op.in_keras_order(functions.gather_nd, x, indices, ndim=ndim, **how)
 
@@ -186,7 +186,9 @@ def _take_along_axis(op: Request, x: Value, indices: Operand, axis: int) -> Lowe
         raise Unsupported(f"take_along_axis of shapes {x.shape} and {indices.shape}")
     if not isinstance(indices, Value) and _outside(indices, x.shape[axis]):
         raise Unsupported(f"take_along_axis of {indices.tolist()} along an axis of {x.shape[axis]}")
-    how: Any = dict(axis=axis, rank=x.rank, grown=grown, takes=None, gives=x.dtype, rule=rule)
+    signed = isinstance(indices, Value) or bool(indices.min(initial=0) < 0)
+    how: Any = dict(axis=axis, rank=x.rank, grown=grown, signed=signed)
+    how.update(takes=None, gives=x.dtype, rule=rule)
     return op.in_keras_order(functions.gather_elements, x, indices, ndim=x.rank, **how)
 
 

@@ -29,14 +29,14 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
         return net.call(functions.element, x, index=index, axis=axis, drop=drop, scalar=scalar)
     among = x.shape[axis]
     if isinstance(indices, Known) and not indices.open:
-        # Negative ones count from the end.
-        among = 0 if among is None and indices.first.min(initial=0) >= 0 else None
+        among = None if among is not None or _signed(indices) else 0
     return net.call(functions.gather, x, indices, axis=axis, drop=drop, among=among, scalar=scalar)
 
 
 @converter("GatherElements")
 def gather_elements(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
-    return net.call(functions.gather_elements, x, indices, axis=axis, rank=x.ndim)
+    how = dict(axis=axis, rank=x.ndim, signed=_signed(indices))
+    return net.call(functions.gather_elements, x, indices, **how)
 
 
 @converter("GatherND")
@@ -45,8 +45,13 @@ def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Data:
     left = indices.ndim - 1 + x.ndim - batch_dims - count
     return net.call(
         functions.gather_nd, x, indices, ranks=(indices.ndim, left), batch_dims=batch_dims,
-        scalar=left == 0,
+        signed=count if _signed(indices) else 0, scalar=left == 0,
     )  # fmt: skip
+
+
+def _signed(indices):
+    """Return whether indices may be negative, which count from the end."""
+    return not isinstance(indices, Known) or indices.open or bool(indices.first.min(initial=0) < 0)
 
 
 def _coordinates(indices):

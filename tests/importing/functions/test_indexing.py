@@ -195,6 +195,31 @@ def test_topk_puts_the_lower_index_first_among_equals(axis, largest):
 
 
 @pytest.mark.parametrize("hybridized", [False, True])
+@pytest.mark.parametrize("name", ["gather_elements", "gather_nd", "gather_in_batch"])
+def test_gradients_reach_the_elements_of_negative_indices(name, hybridized):
+    """MXNet alone writes outside of the array."""
+    indices, rows = np.array([[1, -1], [-4, 1], [-1, -1]]), np.arange(3)[:, None]
+    if name == "gather_elements":
+        arguments = dict(axis=1, rank=2)
+    elif name == "gather_nd":
+        indices, rows = np.stack([rows + 0 * indices - 3, indices], -1), rows - 3
+        arguments = dict(ranks=(3, 2), signed=2)
+    else:
+        arguments = dict(ranks=(3, 2), signed=1)
+    want = np.zeros((3, 4), "float32")
+    np.add.at(want, (rows, indices[..., -1] if name == "gather_nd" else indices), 1)
+    block = Function(getattr(functions, name), "Gather", **arguments)
+    block.hybridize(hybridized)
+    for _ in range(3):
+        x = mx.nd.array(X[:, :, 0])
+        x.attach_grad()
+        with mx.autograd.record():
+            y = block(x, mx.nd.array(indices, dtype="int64"))
+        y.backward()
+        np.testing.assert_array_equal(x.grad.asnumpy(), want)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
 def test_indices_of_topk_are_without_gradients(hybridized):
     block = Function(functions.topk, "TopK", k=3, axis=1, rank=2)
     block.hybridize(hybridized)
