@@ -19,8 +19,9 @@ def channels_of(x: Any) -> int:
     for attrs in operators_before(x):
         if "num_filter" in attrs:
             return int(attrs["num_filter"])
-        cropped = [attrs.get(name, "")[:11] for name in ("begin", "end")] == 2 * ["(None, None"]
-        if not (cropped or {"act_type", "eps"} & attrs.keys()):
+        begin, end, axis = (attrs.get(name, "") for name in ("begin", "end", "axis"))
+        crops = begin[:11] == end[:11] == "(None, None" or (begin == axis == "0" and end == "None")
+        if not (crops or {"act_type", "eps"} & attrs.keys()):
             break
     return 0
 

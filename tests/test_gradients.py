@@ -93,6 +93,20 @@ def test_a_hybridized_net_infers_its_channels_before_they_are_known(channels, be
             assert one.shape == other.shape and np.isfinite(one.grad().asnumpy()).all()
 
 
+@in_parts
+@pytest.mark.parametrize("ndim", [1, 3])
+def test_a_hybridized_net_over_other_axes_infers_its_channels(ndim):
+    net = nn.HybridSequential()
+    net.add((nn.Conv1D, nn.Conv2D, nn.Conv3D)[ndim - 1](16, 3, padding="same"), nn.BatchNorm())
+    net.add(TRANSPOSED[ndim](1, 4, 2, "same"))
+    net.initialize()
+    net.hybridize()
+    with mx.autograd.record():
+        loss = net(mx.nd.array(normal((2, 1, *(4,) * ndim)))).sum()
+    loss.backward()
+    assert np.abs(net[1].beta.grad().asnumpy()).max() > 0
+
+
 def test_unknown_channels_stay_open():
     net = nn.HybridSequential()
     net.add(nn.Conv2D(16, 3), nn.HybridLambda(lambda F, x: F.slice_axis(x, axis=1, begin=0, end=6)))
