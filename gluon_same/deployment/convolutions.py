@@ -144,10 +144,10 @@ def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new("elemwise_add", node, [line, relu])
 
 
-def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a 1x1 convolution of few groups of odd sizes with one that has zeros between groups."""
+def ungroup(graph: Graph, node: Node, block: int) -> Optional[Entry]:
+    """Replace a 1x1 convolution of few groups that fill no blocks with one that has zeros between."""
     groups, count, size, pointwise = _groups(graph, node)
-    if not pointwise or not 1 < groups <= GROUPS or size == 1 or (count % 16 == 0 and size % 16 == 0):
+    if not pointwise or not 1 < groups <= GROUPS or size == 1 or not (count % block or size % block):
         return None
     return _merged(graph, node, groups)
 

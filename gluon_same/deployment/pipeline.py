@@ -93,7 +93,7 @@ PASSES = (
     _optional("multiply one by one", [matrices.multiply_one_by_one]),
     _optional("slopes by convolutions", [convolutions.prelu_by_depthwise]),
     _optional("subtract by convolutions", [convolutions.subtract_by_depthwise]),
-    _optional("ungroup convolutions", [convolutions.ungroup]),
+    _optional("ungroup convolutions", [partial(convolutions.ungroup, block=16 if has_avx512() else 8)]),
     _optional("merge groups", [convolutions.merge_groups], choice=not has_avx512()),
     _optional("sum by convolutions", sums.RULES),
     _optional("average by layers", [layer_norms.average_by_layer]),

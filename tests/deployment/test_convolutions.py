@@ -1,5 +1,7 @@
 """Convolutions replaced by faster equivalent operators."""
 
+from functools import partial
+
 import mxnet as mx
 import pytest
 
@@ -66,26 +68,31 @@ def grouped(filters, groups, **kwargs):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("filters, groups, channels", [(6, 3, 9), (20, 2, 8), (64, 4, 36)])
-def test_few_groups_of_odd_sizes_are_computed_together(filters, groups, channels, bias):
+@pytest.mark.parametrize(
+    "filters, groups, channels, block", [(6, 3, 9, 8), (20, 2, 8, 8), (64, 4, 36, 16), (48, 2, 32, 16)]
+)
+def test_few_groups_that_fill_no_blocks_are_computed_together(filters, groups, channels, block, bias):
     symbol, shape = grouped(filters, groups, no_bias=not bias), (2, channels, 4, 5)
-    rewritten(symbol, [convolutions.ungroup], shape)
+    rule = partial(convolutions.ungroup, block=block)
+    rewritten(symbol, [rule], shape)
     graph = graph_of(symbol, shape)
-    assert graph.rewrite(convolutions.ungroup) == 1
+    assert graph.rewrite(rule) == 1
     assert [node.get("num_group") for node in graph.nodes() if node.op != "null"] == [1]
 
 
 @pytest.mark.parametrize(
-    "symbol, channels",
+    "symbol, channels, block",
     [
-        (grouped(32, 2), 32),  # multiples of 16
-        (grouped(10, 5), 10),  # many groups
-        (grouped(4, 4), 4),  # depthwise
-        (F.Convolution(X, kernel=(3, 3), num_filter=6, num_group=2), 6),
+        (grouped(32, 2), 32, 16),  # full blocks
+        (grouped(48, 2), 32, 8),
+        (grouped(10, 5), 10, 8),  # many groups
+        (grouped(4, 4), 4, 8),  # depthwise
+        (F.Convolution(X, kernel=(3, 3), num_filter=6, num_group=2), 6, 8),
     ],
 )
-def test_other_groups_stay(symbol, channels):
-    assert graph_of(symbol, (1, channels, 5, 5)).rewrite(convolutions.ungroup) == 0
+def test_other_groups_stay(symbol, channels, block):
+    rule = partial(convolutions.ungroup, block=block)
+    assert graph_of(symbol, (1, channels, 5, 5)).rewrite(rule) == 0
 
 
 @pytest.mark.parametrize("bias", [False, True])
