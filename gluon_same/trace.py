@@ -11,6 +11,7 @@ from mxnet.gluon import nn as stock
 
 from . import _mxnet  # noqa: F401
 from .arrays import as_classic, flat, in_mode, infer, read_by
+from .like_arrays import symbols_like_arrays
 from .nn.base import Windowed, windowed
 
 Shape = Tuple[int, ...]
@@ -56,9 +57,11 @@ class Trace:
         Nesting of the results: nested lists of their indices.
     free : bool
         Whether the net accepts other batch sizes.
+    reads : bool
+        Whether the net's code reads shapes, as in ``x.shape``, so that the graph is for these only.
     fixed : bool
-        Whether a layer has no graph for every size that supports these shapes, so that it received its
-        size even if ``sized`` is False.
+        Whether the graph is for these shapes even if ``sized`` is False: the net's code reads shapes, or
+        a layer has no graph for every size that supports them.
     unknown : set of str
         Names of parameters that :meth:`size` found no shape for.
 
@@ -79,7 +82,7 @@ class Trace:
                 f"a parameter of {title(net)} is named {min(clash)!r} like an input: rename it"
             )
         self.unknown: Set[str] = set()
-        self.free, self.fixed, self.varies = True, False, False
+        self.free, self.reads, self.fixed, self.varies = True, False, False, False
         self._running: List[Block] = []
         try:
             try:
@@ -130,7 +133,7 @@ class Trace:
 
     def _run(self, sizes: Optional[Sizes]) -> None:
         self.calls: List[Call] = []
-        with _recorded(self, sizes):
+        with _recorded(self, sizes), symbols_like_arrays(self.shapes, self._read):
             self.structure, self.outputs = on_symbols(self.net, self.shapes)
         odd = [type(y).__name__ for y in self.outputs if not isinstance(y, mx.sym.Symbol)]
         if odd or not self.outputs:
@@ -146,6 +149,9 @@ class Trace:
             has, wants = parameter.shape or (), self.variables.get(parameter.name) or ()
             if any(0 < n != m > 0 for n, m in zip(has, wants)):
                 raise ValueError(f"{parameter.name} has shape {has}, and these inputs require {wants}.")
+
+    def _read(self) -> None:
+        self.reads = self.fixed = True
 
     def _infer(self, shapes: Dict[str, Shape]) -> Tuple[Dict[str, Shape], Dict[int, Tuple]]:
         """Return the shapes of the variables, by name, and of the recorded symbols, by id."""
@@ -173,6 +179,8 @@ class Trace:
         return sizes
 
     def _at_another_batch(self):
+        if self.reads:  # maybe the batch size
+            return None
         # A net may accept only even batch sizes, or multiples of a number of frames. Strides round sizes
         # of neighboring batches to one number.
         for factor, more in ((60, 0), (1, 1)):
@@ -190,7 +198,7 @@ class Trace:
         if "Symbol" in cause:
             advice = (
                 "replace blocks that require arrays by HybridBlocks, whose code calls operators of F, "
-                "such as F.reshape(x, shape=(0, -1)) for x.reshape((x.shape[0], -1))"
+                "such as F.relu(x) for mx.nd.relu(x)"
             )
         elif cause.startswith(RETURNS):
             advice = "return arrays, or lists and tuples of arrays"

@@ -57,12 +57,21 @@ def _select(graph, near, data, channels, width):
     return graph.new("take", near, [data, indices], axis=1, mode="clip", **{WIDTH: width})
 
 
-def select_slice(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a slice of channels by a selection."""
-    shape = graph.shape(node.data)
-    if node.op != "slice_axis" or len(shape) != 4 or shape[0] != 1 or node.get("axis") != 1:
+def select_channels(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a slice of channels, or ``take`` of distinct ones, by a selection."""
+    shape = graph.shape(node.data) if node.op in ("slice_axis", "take") else ()
+    if len(shape) != 4 or shape[0] != 1 or node.get("axis", 0) != 1 or selection(graph, node.out):
         return None
-    kept = np.arange(shape[1])[slice(node.get("begin"), node.get("end"))]
+    kept = np.arange(shape[1])
+    if node.op == "slice_axis":
+        kept = kept[slice(node.get("begin"), node.get("end"))]
+    else:
+        indices = graph.param(node.inputs[1])
+        if indices is None or indices.ndim != 1 or node.get("mode", "clip") != "clip":
+            return None
+        kept = kept[indices.clip(0, shape[1] - 1).astype(int)]
+        if len(set(kept)) < len(kept):  # because weights are written to distinct channels
+            return None
     return _select(graph, node, node.inputs[0], kept, shape[1])
 
 
@@ -294,4 +303,4 @@ def padding_to(multiple: int) -> List[Rule]:
 
 
 #: Rules that replace operators by selections.
-SELECT = (select_shuffle, select_slice, merge_selections)
+SELECT = (select_shuffle, select_channels, merge_selections)

@@ -17,7 +17,7 @@ from ..geometry import Window
 from ..graph import Graph
 from ..lowering.steps import Operator, Plan
 from ..sized import Sized
-from ..trace import Trace, blocks_of
+from ..trace import Trace, blocks_of, title
 from .windows import MARK
 
 _BY_SIZE = {"same": {"auto_pad": "SAME_UPPER"}, "same_lower": {"auto_pad": "SAME_LOWER"}}
@@ -56,6 +56,11 @@ class Marked:
             for name, plan in {**plans, "plan_deconvolution": self._transposed}.items():
                 stack.enter_context(replaced(vars(lowering), name, _here(plan, getattr(lowering, name))))
             found = Trace(net, shapes)
+        if dynamic and found.reads:
+            raise ValueError(
+                f"{title(net)} cannot be exported with dynamic=True: its code reads shapes, as in "
+                "x.shape, and its graph serves only these. Use dynamic=False"
+            )
         self._blocks, self.shapes = found.blocks, found.shapes
         self._parameters = found.parameters.values()
         outputs = _named(list(map(as_classic, found.outputs)), self.shapes)

@@ -78,6 +78,13 @@ def test_sizes_that_only_a_fixed_file_can_have(tmp_path):
         export_model(net, SHAPE, tmp_path / "net.onnx", dynamic=True)
 
 
+def test_a_file_of_a_net_that_reads_shapes_has_fixed_sizes(tmp_path):
+    net = of(lambda F, x: x.reshape((x.shape[0], -1)))
+    export_model(net, SHAPE, tmp_path / "net.onnx")  # which compares the numbers
+    with pytest.raises(ValueError, match="its code reads shapes.*Use dynamic=False"):
+        export_model(net, SHAPE, tmp_path / "net.onnx", dynamic=True)
+
+
 def initialized(layer):
     layer.initialize()
     return layer
