@@ -150,6 +150,26 @@ def test_other_slices_stay(begin, end):
     assert found == ["slice_axis", "tanh"]
 
 
+@pytest.mark.parametrize(
+    "indices, mode, taken",
+    [
+        ([2, 0, 4, 1, 3, 5], "clip", False),
+        ([4, 1, 9, 0], "clip", False),  # 9 and above are the last, 5
+        ([2, 0, 2], "clip", True),
+        ([4, 1, 9, 0], "wrap", True),
+    ],
+)
+def test_layers_absorb_distinct_channels_by_constant_indices(indices, mode, taken):
+    shape, where = (1, 3, 6, 6), F.var("indices", shape=(len(indices),))
+    y = F.take(convolution(X, 6), where, axis=1, mode=mode)
+    graph = graph_of(convolution(F.Activation(y, act_type="relu"), 8, 3), shape)
+    graph.params["indices"], arrays = mx.nd.array(indices), [mx.nd.random.normal(shape=shape)]
+    want = outputs(graph, arrays)
+    graph.rewrite(*channels.padding_to(8))
+    assert error(outputs(graph, arrays), want) < 1e-5
+    assert ("take" in operators(graph)) is taken
+
+
 def test_only_channels_are_selected():
     for axis, shape in ((2, (1, 12, 6, 6)), (1, (2, 12, 6, 6)), (1, (1, 12))):
         y = F.FullyConnected(F.slice_axis(X, axis=axis, begin=0, end=4), num_hidden=16)
