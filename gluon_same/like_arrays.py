@@ -1,6 +1,6 @@
 """Let symbols do what only arrays can, for nets whose code hybridized nets cannot run."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from typing import Any, Callable, Dict, Iterator, Tuple
 
@@ -9,9 +9,15 @@ import mxnet as mx
 from . import _mxnet  # noqa: F401
 from .arrays import infer
 
+#: MXNet's broadcasting operator for each operator of Python.
+_BROADCAST = dict(add="add", sub="sub", mul="mul", truediv="div", mod="mod", pow="power", eq="equal")
+_BROADCAST.update(ne="not_equal", lt="lesser", le="lesser_equal", gt="greater", ge="greater_equal")
+
 
 @contextmanager
-def symbols_like_arrays(shapes: Dict[str, Tuple[int, ...]], read: Callable[[], None]) -> Iterator[None]:
+def symbols_like_arrays(
+    shapes: Dict[str, Tuple[int, ...]], read: Callable[[], None], broadcast: bool
+) -> Iterator[None]:
     """Give symbols shapes, as in ``x.reshape((x.shape[0], -1))``, and slices, as in ``x[:, 0, ::2]``.
 
     Parameters
@@ -20,6 +26,8 @@ def symbols_like_arrays(shapes: Dict[str, Tuple[int, ...]], read: Callable[[], N
         Name and shape of each input.
     read : callable
         Called when a shape is read.
+    broadcast : bool
+        Whether operators such as ``x + y`` broadcast their operands, for which all shapes are inferred.
     """
 
     def shape(symbol):
@@ -35,10 +43,23 @@ def symbols_like_arrays(shapes: Dict[str, Tuple[int, ...]], read: Callable[[], N
             key = (*key[:at], *[slice(None)] * missing, *key[at + 1 :])
         return _sliced(symbol, key)
 
+    def operator(name, plain):
+        def apply(x, y):
+            if isinstance(y, Symbol):
+                with suppress(mx.MXNetError, ValueError):
+                    one, other = infer([x, y], shapes)
+                    if one != other:
+                        return getattr(mx.sym, f"broadcast_{name}")(x, y)
+            return plain(x, y)
+
+        return apply
+
     Symbol = mx.sym.Symbol
     whole = Symbol.__getitem__
     sizes = dict(shape=shape, size=lambda x: prod(x.shape), ndim=lambda x: len(x.shape))
     new = {"__getitem__": item, **{name: property(value) for name, value in sizes.items()}}
+    for method, name in _BROADCAST.items() if broadcast else ():
+        new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
     old = {name: vars(Symbol)[name] for name in new if name in vars(Symbol)}
     try:
         for name, value in new.items():

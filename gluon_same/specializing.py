@@ -49,7 +49,8 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     A layer that the net calls at several sizes is specialized to each. A size that depends on the batch
     size, or that cannot be inferred, as inside of a loop, is served by the graph for every size. If the
     net cannot be traced with another batch size, the batch size is fixed too. So it is if the net's code
-    reads ``x.shape``, ``x.ndim`` or ``x.size``, which hybridized nets cannot.
+    reads ``x.shape``, ``x.ndim`` or ``x.size``. Hybridized nets cannot do so, and can neither slice, as
+    in ``x[:, 1:]``, nor broadcast the operands of ``x * y``.
 
     Changes of the net's structure do not affect the block. If the net's code branches on the training
     mode, the block contains the branch for inference. Hooks of the net's blocks are not called.

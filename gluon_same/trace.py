@@ -83,14 +83,15 @@ class Trace:
             )
         self.unknown: Set[str] = set()
         self.free, self.reads, self.fixed, self.varies = True, False, False, False
-        self._running: List[Block] = []
+        self._broadcasts, self._running = False, []  # type: bool, List[Block]
         try:
             try:
                 # One inference of the graph for every size finds all shapes.
                 self._run(None)
             except (mx.MXNetError, ValueError):
-                # It does not support maps smaller than a kernel, unknown channels or large strides.
-                self.fixed, self._running = True, []
+                # It does not support maps smaller than a kernel, unknown channels or large strides, and
+                # x + y does not broadcast.
+                self.fixed, self._broadcasts, self._running = True, True, []
                 self._run(None)
             if sized:
                 other = self._at_another_batch()
@@ -133,7 +134,7 @@ class Trace:
 
     def _run(self, sizes: Optional[Sizes]) -> None:
         self.calls: List[Call] = []
-        with _recorded(self, sizes), symbols_like_arrays(self.shapes, self._read):
+        with _recorded(self, sizes), symbols_like_arrays(self.shapes, self._read, self._broadcasts):
             self.structure, self.outputs = on_symbols(self.net, self.shapes)
         odd = [type(y).__name__ for y in self.outputs if not isinstance(y, mx.sym.Symbol)]
         if odd or not self.outputs:

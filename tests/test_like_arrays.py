@@ -96,6 +96,41 @@ def test_slices_serve_other_batches_and_have_gradients():
     same(*found)
 
 
+BROADCASTING = [
+    lambda x, y: x + y,
+    lambda x, y: y - x,
+    lambda x, y: x * y,
+    lambda x, y: y / x,
+    lambda x, y: y % x,
+    lambda x, y: x**y,
+    lambda x, y: x == y,
+    lambda x, y: x != y,
+    lambda x, y: x < y,
+    lambda x, y: x <= y,
+    lambda x, y: x > y,
+    lambda x, y: x >= y,
+    lambda x, y: (1 - x) * (x * x + 2 * y),
+]
+
+
+@pytest.mark.parametrize("code", BROADCASTING)
+def test_operators_broadcast_their_operands(code):
+    net = stock.HybridSequential()
+    net.add(nn.Conv2D(4, 2, padding="same"), nn.HybridLambda(lambda F, x: code(x * x, mean(x))))
+    net.initialize()
+    x = normal((2, 3, 5, 6))
+    same(specialize(net, x.shape)(x), net(x))
+
+
+def mean(x):
+    return x.abs().mean(axis=1, keepdims=True)
+
+
+def test_shapes_that_do_not_broadcast_are_an_error():
+    with pytest.raises(ValueError, match="Incompatible attr|could not be traced"):
+        Trace(nn.HybridLambda(lambda F, x: x + x[:, 1:]), [(2, 3)])
+
+
 def test_outputs_of_an_operator_are_picked_by_number():
     layer = nn.HybridLambda(lambda F, x: F.split(x, num_outputs=3, axis=1)[1])
     x = normal((2, 6, 4))

@@ -188,6 +188,7 @@ CAUSES = {
         lambda F, x: x[:, :, 1:, 1:]
     ),
     "'Symbol' object has no attribute 'shape'": lambda: hybridized(lambda F, x: x.shape),
+    "Incompatible attr in node": lambda: hybridized(lambda F, x: x * F.mean(x, axis=1, keepdims=True)),
     "kernel size (2) exceeds input": lambda: run(
         nn.MaxPool2D(2, padding="same"), (1, 2, 1, 5), hybridize=True
     ),
