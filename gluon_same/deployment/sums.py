@@ -73,7 +73,8 @@ def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
     (axis,), shape = axes, graph.shape(node.inputs[0])
     inputs = node.inputs[0].node.inputs if node.inputs[0].node.op in PRODUCTS else node.inputs
     for stack, *gates in (inputs, inputs[::-1]):
-        if stack.node.op != "Concat" or int(stack.node.get("dim", 1)) % len(shape) != axis:
+        dim = {"Concat": stack.node.get("dim", 1), "stack": stack.node.get("axis", 0)}.get(stack.node.op)
+        if dim is None or int(dim) % len(graph.shape(stack)) != axis:
             continue
         count, terms = len(stack.node.inputs), []
         sizes = [graph.shape(entry) for entry in gates]

@@ -98,21 +98,24 @@ def stack(*arrays, axis):
         (lambda a, b: F.sum(stack(a, b, axis=1), axis=1), 1),
         (lambda a, b: F.sum(stack(F.reshape(a, (12, 20)), F.reshape(b, (12, 20)), axis=2), axis=2), 1),
         (lambda a, b: F.sum(F.concat(a, b, a, dim=0), axis=(0,), keepdims=True), 2),
+        (lambda a, b: F.sum(F.stack(a, b, axis=1), axis=1), 1),
+        (lambda a, b: F.sum(F.stack(a, b, b, axis=-1), axis=4), 2),
+        (lambda a, b: F.sum(F.stack(a, b), axis=0, keepdims=True), 1),
     ],
 )
 def test_parts_of_a_stack_are_added(make, count):
     found = rewritten(make(X, F.relu(X)), sums.RULES, SHAPE)
-    assert "Concat" not in found and "sum" not in found and found.count("elemwise_add") == count
+    assert not {"Concat", "stack", "sum"} & set(found) and found.count("elemwise_add") == count
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_gated_parts_of_a_stack_are_added(order):
-    parts = [F.expand_dims(x, axis=1) for x in (F.relu(X), F.tanh(X))]
+@pytest.mark.parametrize("join", [stack, F.stack])
+def test_gated_parts_of_a_stack_are_added(join, order):
     gates = F.softmax(F.reshape(F.slice_axis(X, axis=2, begin=0, end=2), shape=(1, 2, 12, 5, 1)), axis=1)
     gates = F.slice_axis(gates, axis=3, begin=0, end=1)
-    product = F.broadcast_mul(*[F.concat(*parts, dim=1), gates][::order])
+    product = F.broadcast_mul(*[join(F.relu(X), F.tanh(X), axis=1), gates][::order])
     found = rewritten(F.sum(product, axis=1), sums.RULES, SHAPE)
-    assert "sum" not in found and "Concat" not in found and found.count("elemwise_add") == 1
+    assert not {"Concat", "stack", "sum"} & set(found) and found.count("elemwise_add") == 1
 
 
 @pytest.mark.parametrize(
