@@ -20,6 +20,7 @@ from .inputs import (
     TRIALS,
     Shape,
     constants_of,
+    example_batches,
     groupings,
     input_dtype,
     output_dtype,
@@ -109,6 +110,7 @@ class Import:
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         shapes = with_sizes(shapes, self.model.graph, {self.names[i]: x for i, x in values.items()})
         tried: List[Any] = []
+        batches: List[int] = []
         fixed = not any(None in shape for shape in shapes.values())
         for alike, trials in itertools.product(groupings(list(shapes.values())), TRIALS):
             sizes = tried_shapes(shapes, self.model.graph, trials, alike, self.several)
@@ -132,6 +134,7 @@ class Import:
                 if any(kind is Missing for _, kind in problems):  # which no sizes mend
                     kept = {p: kind for p, kind in problems if issubclass(kind, Unsupported)}
                     raise self._refusal(_listed(kept)) from None
+                batches += example_batches(self.model.graph, self._builder.values, self.shapes)
                 why = why or error
                 hint = hint or (error if isinstance(error, _Open) else None)
                 self.has_others |= self._builder.has_others
@@ -139,10 +142,10 @@ class Import:
             self.again = True
             return self.built(values)
         message = str(why if fixed else hint or why)
-        one = self._of_one_sample(values)
-        if one is not None:
-            warnings.warn(f"The net has a batch of 1: with an open one, {message}", stacklevel=4)
-            return one
+        own = self._of_its_batch(values, batches)
+        if own is not None:
+            warnings.warn(f"The net has a batch of {own[0]}: with an open one, {message}", stacklevel=4)
+            return own[1]
         if fixed or isinstance(why, _Unfit):
             helps = not fixed and "input_shapes=" not in message
             raise self._refusal(message + f"\n{_MAY_HELP}" * helps)
@@ -151,20 +154,28 @@ class Import:
             f"them with input_shapes=, for example those it was made for. {message}"
         )
 
-    def _of_one_sample(self, values: Dict[int, np.ndarray]) -> Optional[Tuple]:
-        """Return the net for a batch of 1 and its inputs, if the model supports no batch of 2."""
+    def _of_its_batch(
+        self, values: Dict[int, np.ndarray], batches: List[int]
+    ) -> Optional[Tuple[int, Tuple]]:
+        """Return the batch of the model's example, and the net for it, if it supports no other."""
         whole = self.shapes
-        for batch, size in ((2, _USUAL), (1, None)):
-            if with_batch(whole, batch) == whole:
-                break
+
+        def built(batch, size=None):
             self.shapes = with_batch(whole, batch, size)
             try:
-                found = self.built(values)
-                return found if batch == 1 else None
+                return self.built(values)
             except ValueError:
-                continue
+                return None
             finally:
                 self.shapes = whole
+
+        for batch in () if with_batch(whole, 1) == whole else (*dict.fromkeys(batches), 1):
+            if built(batch + 1, _USUAL) is None:
+                found = built(batch)
+                if found is not None:
+                    return batch, found
+            elif batch > 1:
+                break
         return None
 
     def _served(self, values, places, sizes, alike, refused=()):

@@ -45,6 +45,8 @@ class Builder(Assembly):
         may not fit.
     unrolled : int
         Number of steps of loops that are unrolled.
+    values : dict
+        What each name of the graph stands for.
     """
 
     def __init__(self, model: Any, custom: Dict[str, Callable[..., HybridBlock]], weights: Weights):
@@ -84,6 +86,7 @@ class Builder(Assembly):
         starts = self.start(inputs)
         for each, data in zip(inputs, starts):
             values.setdefault(each.name, data)  # unless its value is given
+        self.values = values
         self._scope = scope = Scope(values, self.opsets, "", {})
         self._convert_nodes(graph.node, scope)
         names = [output.name for output in graph.output]

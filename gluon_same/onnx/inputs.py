@@ -1,5 +1,6 @@
 """Inputs of ONNX models: their types, and the sizes that are tried for those that a file leaves open."""
 
+from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import mxnet as mx
@@ -7,6 +8,7 @@ import numpy as np
 
 from ..importing.net import Group, batch_axes, fits
 from .reading import dtype_of
+from .values import Known
 
 Shape = Sequence[Optional[int]]
 
@@ -30,6 +32,8 @@ TRIALS = (
 #: The same as TRIALS for an open batch. Further ones have these in another order, so that they do not
 #: follow from one another, and larger by 10.
 _BATCHES = (2, 3, 5, 4, 7, 6, 8, 11, 9, 12, 10, 7, 5)
+#: Operators whose operands have the same batch, and the largest batch that a graph is traced with.
+_JOINING, _MOST = {"Add", "Concat", "Div", "Mul", "Sub", "Where"}, 256
 #: Number of sizes that are tried for each open axis.
 TRIES = len(_BATCHES)
 
@@ -200,3 +204,20 @@ def with_batch(shapes: Dict[str, Shape], batch: int, other: Optional[int] = None
         return tuple(new if n is None else n for n, new in zip(shape, own))
 
     return {name: sizes(shape, axis) for axis, (name, shape) in zip(axes, shapes.items())}
+
+
+def example_batches(graph: Any, values: Dict[str, Any], shapes: Dict[str, Shape]) -> List[int]:
+    """List the batches above 1 that a graph may have been traced with, the most likely first.
+
+    They are the first sizes of inputs and of operands, and the first numbers of new shapes.
+    """
+    operands = {x for node in graph.node if node.op_type in _JOINING for x in node.input}
+    counts = Counter(shape[0] for shape in shapes.values() if shape and shape[0])
+    for name, value in values.items():
+        trials = value.trials if isinstance(value, Known) else []
+        if all(x.dtype == np.int64 and x.ndim == 1 and len(x) > 1 for x in trials):
+            first = {int(x[0]) for x in trials}
+            counts.update(first if len(first) == 1 else ())
+        elif trials[0].ndim > 2 and name in operands:
+            counts[len(trials[0])] += 1
+    return [n for n, _ in counts.most_common() if 1 < n <= _MOST][:3]

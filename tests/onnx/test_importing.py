@@ -428,6 +428,33 @@ def test_trials_of_axes_that_have_one_size_by_chance_show_nothing(tmp_path):
     compared(path, numbers(4, 4), input_shapes=(4, 4))
 
 
+@pytest.mark.parametrize(
+    "graph, values",
+    [
+        ("y = Reshape(x, shape)", {"shape": [4, 2, 6]}),  # of a view of 4 samples
+        (
+            "shape = Concat<axis = 0>(four, two, six) y = Reshape(x, shape)",
+            dict(four=[4], two=[2], six=[6]),
+        ),
+        ("y = Add(x, table)", {"table": numbers(4, 3, 4)}),
+    ],
+)
+def test_a_model_that_was_traced_with_several_samples_has_their_batch(graph, values, tmp_path):
+    text = f"net (float[N, 3, 4] x) => (float[a, b, c] y) {{ {graph} }}"
+    path = written(tmp_path / "net.onnx", text, {name: np.array(x) for name, x in values.items()})
+    with pytest.warns(UserWarning, match="has a batch of 4: with an open one, "):
+        net = compared(path, numbers(4, 3, 4))
+    assert net.input_sizes == ((4, 3, 4),)
+
+
+def test_the_batch_is_that_of_another_input(tmp_path):
+    text = "net (float[N, 3, H] x, float[5, 3, 1] z) => (float[a, b, c] y) { y = Mul(x, z) }"
+    path = written(tmp_path / "net.onnx", text)
+    with pytest.warns(UserWarning, match="has a batch of 5: with an open one, "):
+        net = compared(path, (numbers(5, 3, 4), numbers(5, 3, 1)))
+    assert net.input_sizes == ((5, 3, None), (5, 3, 1))
+
+
 def test_a_batch_of_one_is_for_the_values_that_require_it(tmp_path):
     text = "net (float[N, 4] x, int64[2] k) => (float[a, b] y) { y = Reshape(x, k) }"
     net = import_model(written(tmp_path / "net.onnx", text))
