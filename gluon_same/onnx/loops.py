@@ -35,7 +35,7 @@ def scan(write: Writer) -> None:
     sources = write.inputs[len(data) : len(inputs)] + write.inputs[: len(data)]
     how: Any = dict(name=name, body=graph, num_scan_inputs=len(data))
     loop = helper.make_node("Scan", sources, [outputs[i] for i in order], **how)
-    write.nodes, write.dtypes = [loop], [head.dtype for head in heads]
+    write.nodes, write.dtypes, write.finished = [loop], [head.dtype for head in heads], True
 
 
 #: Attributes with the positions of the inputs in the body.

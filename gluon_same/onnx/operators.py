@@ -6,6 +6,8 @@ import numpy as np
 
 from .loops import scan
 from .placing import PLACING
+from .products import PRODUCTS
+from .recurring import recurrent
 from .windows import ALL, window
 from .writer import Shapes, Writer, kind_of
 
@@ -108,26 +110,6 @@ def _windows(size, count):
     return weights
 
 
-def _dot(write: Writer) -> None:
-    """Multiply along the last axis of an array and the first of another, as MXNet does for all ranks."""
-    x, y = write.inputs
-    ranks = [len(write.shape_of(i)) for i in range(2)]
-    if 0 in ranks:
-        return
-    if write.attributes.get("transpose_a") and ranks[0] > 1:
-        x = write("Transpose", x, perm=[*range(1, ranks[0]), 0])
-    if write.attributes.get("transpose_b") and ranks[1] > 1:
-        y = write("Transpose", y, perm=[ranks[1] - 1, *range(ranks[1] - 1)])
-    if ranks[1] > 2 or ranks == [1, 1]:
-        rows, columns = write("Shape", x), write("Shape", y)
-        rows = write("Slice", rows, [0], [ranks[0] - 1])
-        columns = write("Slice", columns, [1], [ranks[1]]) if ranks[1] > 1 else [1]
-        flat = write("MatMul", x, write("Reshape", y, [0, -1]))
-        write("Reshape", flat, write("Concat", rows, columns, axis=0))
-    else:
-        write("MatMul", x, y)
-
-
 def _broadcast_to(write: Writer) -> None:
     # MXNet keeps an axis for 0, and ONNX for 1.
     write("Expand", write.inputs[0], [n or 1 for n in write.sizes("shape")])
@@ -208,18 +190,19 @@ def _same_inputs(operator: str) -> Callable[[Writer], None]:
 #: MXNet's converter is used.
 CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     **PLACING,
+    **PRODUCTS,
     "BatchNorm": _batch_norm,
     "GroupNorm": _group_norm,
     "Convolution": window,
     "Deconvolution": window,
     "LeakyReLU": _leaky_relu,
     "Pooling": window,
+    "RNN": recurrent,
     "Reshape": _reshape,
     "_contrib_AdaptiveAvgPooling2D": _adaptive_pooling,
     "_contrib_BilinearResize2D": _resize,
     "_contrib_box_nms": _box_nms,
     "_not_equal_scalar": _scalar("Equal", "Not", compares=True),
-    "_npi_einsum": lambda write: write("Einsum", *write.inputs, equation=write.attributes["subscripts"]),
     "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
     "_lesser_equal_scalar": _scalar("LessOrEqual", compares=True),
     # MXNet's converters read the order of the operands from the name of the operator, and print it.
@@ -227,7 +210,6 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     **{f"_r{name}_scalar": _scalar(_ON_NUMBERS[name], first=True) for name in ("div", "minus", "power")},
     **{name: _same_inputs(operator) for name, operator in _ELEMENTWISE.items()},
     "broadcast_to": _broadcast_to,
-    "dot": _dot,
     "broadcast_maximum": _same_inputs("Max"),
     "expm1": lambda write: write("Sub", write("Exp", write.inputs[0]), 1),
     "log1p": lambda write: write("Log", write("Add", write.inputs[0], 1)),
@@ -261,8 +243,8 @@ def _converter(convert, theirs, shapes):
         convert(write)
         if not write.nodes:
             return write.theirs()
-        last = write.nodes[-1]
-        if last.op_type != "Scan":  # which has several outputs
+        if not write.finished:
+            last = write.nodes[-1]
             last.output[-1] = last.name = write.name
         return write.nodes, write.dtypes
 

@@ -220,7 +220,7 @@ def _pads(pairs):
 def _named(outputs, inputs):
     """Return the outputs as separate nodes, because the exporter loses outputs that share a node."""
     names = [name for x in outputs for name in x.list_outputs()]
-    plain = len(names) == len(outputs) == len(set(names))
-    if plain and all(name.endswith("_output") and name not in inputs for name in names):
+    plain = names == [f"{x.name}_output" for x in outputs] == list(dict.fromkeys(names))
+    if plain and not set(names) & set(inputs):
         return outputs
     return [mx.sym.identity(part) for x in outputs for part in x]

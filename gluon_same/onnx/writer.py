@@ -29,9 +29,12 @@ class Writer:
         The operators written.
     dtypes : list of numpy.dtype, optional
         dtypes of the results; by default that of the first input.
+    finished : bool
+        Whether the results have their names. Otherwise the last operator returns the only one.
     """
 
     dtypes: Optional[Sequence[Any]] = None
+    finished = False
 
     def __init__(
         self, node: Dict[str, Any], known: Dict[str, Any], shapes: Shapes,
@@ -61,6 +64,14 @@ class Writer:
         self.nodes.append(helper.make_node(operator, names, outputs, **attributes))
         return outputs[-1]
 
+    def finish(self, *results: str) -> None:
+        """Give results of the first input's dtype the names of the MXNet operator's outputs."""
+        names = {x: f"{self.name}{i or ''}" for i, x in enumerate(results)}
+        for node in self.nodes:
+            for part in (node.input, node.output):
+                part[:] = [names.get(x, x) for x in part]
+        self.dtypes, self.finished = [self.given[0].dtype] * len(results), True
+
     def theirs(self, data: str = "", **changed: str) -> Any:
         """Return what MXNet's converter returns for changed attributes, and another first input."""
         assert self._theirs is not None
@@ -83,7 +94,10 @@ class Writer:
 
     def shape_of(self, i: int) -> Tuple[Any, ...]:
         """Return the shape of an input, with None for free sizes; () if it is not known."""
-        return self._shapes.get(self.inputs[i]) or self._shapes.get(f"{self.inputs[i]}_output", ())
+        source, index, *_ = self.node["inputs"][i]
+        name = self.known["mx_graph"][source]["name"]
+        keys = self.inputs[i], f"{self.inputs[i]}_output", f"{name}_output{index}"  # of several
+        return next((self._shapes[key] for key in keys if key in self._shapes), ())
 
     def sizes(self, attribute: str) -> List[int]:
         """Return an attribute that is a number or several."""
