@@ -192,14 +192,15 @@ class Trace:
 
     def _explained(self, error):
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
-        cause = next((line for line in lines if "Error in operator" in line), lines[-1]).rstrip(".")
+        told = [line for words in ("Error in operator", "Symbol") for line in lines if words in line]
+        cause = (told or lines[-1:])[0].rstrip(".")
         at = [block for block in self._running if block is not self.net][-1:]
         where = f" (in {at[0].name}, a {type(at[0]).__name__})" if at else ""
         advice = "give the shapes of all its inputs"
         if "Symbol" in cause:
             advice = (
                 "replace blocks that require arrays by HybridBlocks, whose code calls operators of F, "
-                "such as F.relu(x) for mx.nd.relu(x)"
+                "such as F.relu(x) for mx.nd.relu(x), and arrays in their code by params.get_constant"
             )
         elif cause.startswith(RETURNS):
             advice = "return arrays, or lists and tuples of arrays"

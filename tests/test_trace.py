@@ -168,6 +168,11 @@ def test_structures_and_results_of_any_nesting():
         (keras_nets.keras_cnn(), [(1, 3, 33, 33)], "does not fit"),
         (nn.HybridLambda(lambda F, x: F.relu(x.copy())), [(1, 3)], "calls operators of F"),
         (
+            nn.HybridLambda(lambda F, x: F.dot(x, mx.nd.ones((3, 2)))),
+            [(1, 3)],
+            "must be Symbol instances.* arrays in their code by params.get_constant",
+        ),
+        (
             nn.HybridLambda(lambda F, x: (x, None)),
             [(1, 3)],
             "of type NoneType.*: return arrays, or lists",
