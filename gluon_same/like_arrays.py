@@ -87,7 +87,7 @@ def _sliced(x: Any, keys: Tuple) -> Any:
             begin, end, step = ((*[None] * axis, n) for n in (part.start, part.stop, part.step))
             x = mx.sym.slice(x, begin=begin, end=end, step=step)
         elif part != slice(None):
-            # Slice ends the process if it slices channels in oneDNN's layout.
+            # Without a step, slice has no gradient of channels in oneDNN's layout.
             x = mx.sym.slice_axis(x, axis=axis, begin=part.start or 0, end=part.stop)
     gone = tuple(axis for axis, key in enumerate(keys) if isinstance(key, int))
     return mx.sym.squeeze(x, axis=gone) if gone else x

@@ -155,7 +155,7 @@ def test_other_slices_stay(begin, end):
     [
         ([2, 0, 4, 1, 3, 5], "clip", False),
         ([4, 1, 9, 0], "clip", False),  # 9 and above are the last, 5
-        ([2, 0, 2], "clip", True),
+        ([2, 0, 2, 1], "clip", True),
         ([4, 1, 9, 0], "wrap", True),
     ],
 )

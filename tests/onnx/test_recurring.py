@@ -6,6 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from imported import close, reference
+from onnx_files import operators
 from mxnet.gluon import HybridBlock, rnn
 
 from gluon_same.onnx import export_model, import_model
@@ -52,6 +53,7 @@ def test_layers_without_states(kind, how, layers, bidirectional, layout, channel
     want = net(x)
     export_model(net, x.shape, path, dynamic=dynamic)
     close([want], reference(path, x.asnumpy()))
+    assert "Expand" not in operators(path)  # of states, which are zero
     close(import_model(path, input_shapes=x.shape)(x), [want.asnumpy()])
 
 
