@@ -6,10 +6,10 @@ import mxnet as mx
 import numpy as np
 import pytest
 from imported import close, reference
-from onnx_files import operators
 from mxnet.gluon import HybridBlock, rnn
 
 from gluon_same.onnx import export_model, import_model
+from onnx_files import operators
 
 KINDS = [
     (rnn.LSTM, {}),
