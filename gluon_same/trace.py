@@ -83,7 +83,8 @@ class Trace:
             )
         self.unknown: Set[str] = set()
         self.free, self.reads, self.fixed, self.varies = True, False, False, False
-        self._broadcasts, self._running = False, []  # type: bool, List[Block]
+        self._broadcasts = False
+        self._running: List[Block] = []
         try:
             try:
                 # One inference of the graph for every size finds all shapes.
