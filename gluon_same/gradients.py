@@ -1,6 +1,6 @@
 """What graphs contain because MXNet has no gradient otherwise, and rules that take it out again."""
 
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from .arrays import operators_before
 from .graph import LOOPS, RESULT, Entry, Graph, Node
@@ -52,6 +52,28 @@ def join_parts(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.like(first, [*(pair[0].inputs[0] for pair in pairs), *first.inputs[2:]])
 
 
+def cuts_blocks(axis: int, shapes: Sequence[Sequence[Optional[int]]]) -> bool:
+    """Return whether MXNet cannot split the gradient of arrays that are joined along an axis.
+
+    The gradients of images of a multiple of 8 channels may be in oneDNN's memory, in blocks of 8 or 16
+    channels. If the parts are no whole blocks, the backward pass fails, or ends the process.
+    """
+    channels = [shape[1] or 0 for shape in shapes if axis == 1 and len(shape) == 4]
+    return any(n % 16 for n in channels) and sum(channels) % 8 == 0
+
+
+def copy_joined(graph: Graph, node: Node) -> Optional[Entry]:
+    """Copy the joined channels of images out of oneDNN's blocks if these cannot be split."""
+    if node.op != "Concat" or not cuts_blocks(
+        int(node.get("dim", 1)), list(map(graph.shape, node.inputs))
+    ):
+        return None
+    if all(taker is not RESULT and drop_copy(graph, taker) for taker in graph.takers(node.out)):
+        return None
+    joined = graph.like(node, node.inputs)
+    return graph.new("slice_axis", node, [joined], axis=0, begin=0, end=None)
+
+
 def drop_copy(graph: Graph, node: Node) -> Optional[Entry]:
     """Drop the copy that :func:`~gluon_same.arrays.apart` makes, except in front of a loop."""
     if node.op != "slice_axis" or node.get("begin") or node.get("end") is not None:
@@ -61,5 +83,6 @@ def drop_copy(graph: Graph, node: Node) -> Optional[Entry]:
     return None if needed or any(taker.op in LOOPS for taker in takers) else source
 
 
-#: For graphs without gradients.
+#: For graphs without gradients, and for those with gradients.
 INFERENCE = (join_parts, drop_copy)
+TRAINING = (copy_joined,)

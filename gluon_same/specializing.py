@@ -87,6 +87,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
             node.attrs.pop(name, None)
     inference = training.copy()
     inference.rewrite(*gradients.INFERENCE)
+    training.rewrite(*gradients.TRAINING)
     graphs_of = {False: inference}
     if not trace.varies:  # crops end at sizes, which other batches would change
         training.rewrite(*crops.TRAINING)

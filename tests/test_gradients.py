@@ -4,6 +4,8 @@ import mxnet as mx
 import numpy as np
 import onnx
 import pytest
+from mxnet.gluon import HybridBlock
+from mxnet.gluon import nn as stock
 
 from gluon_same import deploy, functional, nn, specialize
 from gluon_same.deployment.fuse import has_avx512
@@ -30,6 +32,34 @@ def gradients(layer, x):
         loss = mx.nd.square(layer(x)).sum()
     loss.backward()
     return [x.grad.asnumpy(), *(p.grad().asnumpy() for p in layer.collect_params().values())]
+
+
+class Joined(HybridBlock):
+    """Joins the results of two convolutions, and convolves them."""
+
+    def __init__(self, counts):
+        super().__init__()
+        self.parts = [stock.Conv2D(n, 3, padding=1, in_channels=16) for n in counts]
+        self.last = stock.Conv2D(16, 1, in_channels=sum(counts))
+        for part in self.parts:
+            self.register_child(part)
+
+    def hybrid_forward(self, F, x):
+        return self.last(F.concat(*(part(x) for part in self.parts), dim=1))
+
+
+@pytest.mark.parametrize("counts", [(4, 12), (8, 16), (3, 5), (12, 12, 8)])
+def test_specialized_nets_learn_that_join_parts_of_few_channels(counts):
+    """MXNet alone fails or crashes there with a multiple of 8 channels, but not in float64."""
+    net, found = Joined(counts), []
+    net.initialize(mx.init.Normal(0.5))
+    for dtype in ("float32", "float64"):
+        net.cast(dtype)
+        x = normal((2, 16, 5, 6), dtype=dtype)
+        block = specialize(net, x.shape)
+        found.append([gradients(block, x) for _ in range(2)][-1])
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * np.abs(other).max())
 
 
 @in_parts

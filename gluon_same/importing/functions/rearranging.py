@@ -3,6 +3,7 @@
 from typing import Any, Optional, Sequence, Tuple
 
 from ...arrays import apart
+from ...gradients import cuts_blocks
 
 
 def repeat_vector(F: Any, x: Any, times: int) -> Any:
@@ -100,16 +101,10 @@ def join(F: Any, *arrays: Any, dim: int) -> Any:
 
 
 def how_to_join(axis: int, *shapes: Sequence[Optional[int]]) -> Any:
-    """Return the function that concatenates arrays along an axis.
-
-    The gradients of images of a multiple of 8 channels may be in oneDNN's memory, in blocks of 8 or 16
-    channels. If the parts are no whole blocks, the backward pass fails, or ends the process.
-    """
-    channels = [shape[1] or 0 for shape in shapes] if axis == 1 else []
-    if len(shapes[0]) == 2 and channels[:1] == [1]:
+    """Return the function that concatenates arrays along an axis."""
+    if axis == 1 and len(shapes[0]) == 2 and shapes[0][1] == 1:
         return join_columns
-    cut = len(shapes[0]) == 4 and any(n % 16 for n in channels)
-    return join if cut and sum(channels) % 8 == 0 else "concat"
+    return join if cuts_blocks(axis, shapes) else "concat"
 
 
 def split(F: Any, x: Any, axis: int, sizes: Sequence[int]) -> Any:
