@@ -68,15 +68,48 @@ def copy_joined(graph: Graph, node: Node) -> Optional[Entry]:
         int(node.get("dim", 1)), list(map(graph.shape, node.inputs))
     ):
         return None
-    if all(taker is not RESULT and drop_copy(graph, taker) for taker in graph.takers(node.out)):
+    if all(taker is not RESULT and _is_copy(taker) for taker in graph.takers(node.out)):
         return None
-    joined = graph.like(node, node.inputs)
-    return graph.new("slice_axis", node, [joined], axis=0, begin=0, end=None)
+    return _copied(graph, node, graph.like(node, node.inputs))
+
+
+def copy_normalized(graph: Graph, node: Node) -> Optional[Entry]:
+    """Normalize a copy of data over one or three axes, and copy the result: see nn.BatchNorm."""
+    if (
+        node.op != "BatchNorm"
+        or len(graph.shape(node.inputs[0])) not in (3, 5)
+        or _is_copy(node.data.node)
+    ):
+        return None
+    data, *parameters = node.inputs
+    return _copied(graph, node, graph.like(node, [_copied(graph, node, data), *parameters]))
+
+
+def divide_deconvolution(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a transposed convolution of one filter as :func:`deconvolve_parts` does."""
+    shape = graph.shape(node.inputs[0]) if node.op == "Deconvolution" else ()
+    if not shape or node.get("num_group", 1) != 1 or not needs_parts(shape[1], node.get("num_filter")):
+        return None
+
+    def part(begin, end):
+        pairs = zip(node.inputs, (1, 0))
+        return [graph.new("slice_axis", node, [x], axis=n, begin=begin, end=end) for x, n in pairs]
+
+    first = graph.like(node, [*part(0, -_REST), *node.inputs[2:]])
+    return graph.new("elemwise_add", node, [first, graph.like(node, part(-_REST, None), no_bias=True)])
+
+
+def _is_copy(node):
+    return node.op == "slice_axis" and not node.get("begin") and node.get("end") is None
+
+
+def _copied(graph, near, entry):
+    return graph.new("slice_axis", near, [entry], axis=0, begin=0, end=None)
 
 
 def drop_copy(graph: Graph, node: Node) -> Optional[Entry]:
     """Drop the copy that :func:`~gluon_same.arrays.apart` makes, except in front of a loop."""
-    if node.op != "slice_axis" or node.get("begin") or node.get("end") is not None:
+    if not _is_copy(node):
         return None
     source, takers = node.inputs[0], graph.takers(node.out)
     needed = RESULT in takers and source.node.op == "null"
@@ -85,4 +118,4 @@ def drop_copy(graph: Graph, node: Node) -> Optional[Entry]:
 
 #: For graphs without gradients, and for those with gradients.
 INFERENCE = (join_parts, drop_copy)
-TRAINING = (copy_joined,)
+TRAINING = (copy_joined, copy_normalized, divide_deconvolution)
