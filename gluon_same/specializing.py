@@ -58,6 +58,10 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     Several threads may call a block for given shapes: a lock lets one in at a time. Training, changes of
     the parameters, and a block for every size, which traces the net, are for one thread at a time.
 
+    In training, the block has what gradients require on CPUs: copies around a BatchNorm over one or
+    three axes and behind joined parts of few channels, and transposed convolutions of one filter in two
+    parts.
+
     A crop moves past the activations and poolings that follow it, and in inference also past a
     BatchNorm, so that these run in the memory layout of the convolution. Results do not change.
 
