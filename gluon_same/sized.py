@@ -39,6 +39,8 @@ class Sized(Saved, SymbolBlock):
     Attributes
     ----------
     report : Report or None
+    custom : bool
+        Whether the net has gradients that the graph lacks, of an ``autograd.Function``.
     """
 
     _checks = True  # whether graphs that contain this one check the shapes of its inputs
@@ -58,7 +60,7 @@ class Sized(Saved, SymbolBlock):
         self._name, self._prefix = name
         self._graphs = {key: in_mode(graph) for key, graph in graphs.items()}
         self._inputs, self._structure = inputs, structure
-        self.report = report
+        self.report, self.custom = report, False
         names = ("specialize", "specialized") if report is None else ("deploy", "deployed")
         self._verb, self._done = names  # the function that returns the block, and the block, in messages
         self._by_path = parameters
@@ -106,6 +108,11 @@ class Sized(Saved, SymbolBlock):
         return nest(self._structure, results)
 
     def _run(self, given: Sequence[mx.nd.NDArray]) -> List[mx.nd.NDArray]:
+        if self.custom and self.report is None and mx.autograd.is_recording():
+            raise ValueError(
+                f"{self.name} is specialized, and its graph lacks the gradient of an autograd.Function "
+                "that its code calls: train the net itself, without hybridizing it"
+            )
         given = [x.astype("float32") if self._lacks_operators(x) else x for x in given]
         context = given[0].context
         operator, sources = self._operator(mx.autograd.is_training())

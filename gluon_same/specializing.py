@@ -42,7 +42,8 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     ------
     TypeError, ValueError
         If ``net`` is not a block, if a shape does not consist of positive whole numbers, or if the
-        shapes do not match the net. When the block is called, if the inputs have another shape.
+        shapes do not match the net. When the block is called, if the inputs have another shape, or if
+        it is recorded and the net calls an ``autograd.Function``, whose gradient a graph lacks.
 
     Notes
     -----
@@ -102,6 +103,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     inputs = {name: (None if free else n, *rest) for name, (n, *rest) in trace.shapes.items()}
     parameters = net._collect_params_with_prefix()
     block = Sized((net.name, net.prefix), symbols, inputs, parameters, structure=trace.structure)
+    block.custom = trace.custom
     if getattr(net, "_active", False):
         block.hybridize(**dict(net._flags))
     return block

@@ -59,6 +59,8 @@ class Trace:
         Whether the net accepts other batch sizes.
     reads : bool
         Whether the net's code reads shapes, as in ``x.shape``, so that the graph is for these only.
+    custom : bool
+        Whether the net's code calls an ``autograd.Function``, whose gradient the graph lacks.
     fixed : bool
         Whether the graph is for these shapes even if ``sized`` is False: the net's code reads shapes, or
         a layer has no graph for every size that supports them.
@@ -83,7 +85,7 @@ class Trace:
             )
         self.unknown: Set[str] = set()
         self.free, self.reads, self.fixed, self.varies = True, False, False, False
-        self._broadcasts = False
+        self.custom = self._broadcasts = False
         self._running: List[Block] = []
         try:
             try:
@@ -238,7 +240,15 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         trace._running.pop()
         waiting.pop().outputs.extend(flat(outputs))
 
+    plain = mx.autograd.Function.__call__
+
+    def called(*args):
+        trace.custom = True
+        return plain(*args)
+
     with ExitStack() as stack:
+        stack.callback(setattr, mx.autograd.Function, "__call__", plain)
+        mx.autograd.Function.__call__ = called
         for block in trace.blocks:
             stack.callback(block.register_forward_pre_hook(enter).detach)
             stack.callback(block.register_forward_hook(leave).detach)

@@ -543,3 +543,33 @@ def test_half_precision_is_computed_in_that_of_the_parameters():
     for block in (specialize(layer, x.shape), deploy(layer, x.shape, tune=False)):
         assert block(x).dtype == np.float32
         np.testing.assert_allclose(block(x).asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+class Binarized(gluon.HybridBlock):
+    """Has the gradient of its input, which the sign does not have."""
+
+    class Sign(autograd.Function):
+        def forward(self, x):
+            return x.sign()
+
+        def backward(self, dy):
+            return dy
+
+    def hybrid_forward(self, F, x):
+        return self.Sign()(x * 3)
+
+
+def test_gradients_that_a_graph_lacks_are_refused():
+    net, x = Binarized(), normal((2, 3))
+    block = specialize(net, x.shape)
+    same(block(x), net(x))
+    same(deploy(net, x.shape, tune=False)(x), net(x))
+    with autograd.record(), pytest.raises(
+        ValueError, match="lacks the gradient of an autograd.Function"
+    ):
+        block(x)
+    with autograd.record():  # the function itself is as before
+        x.attach_grad()
+        y = net(x)
+    y.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), np.full((2, 3), 3))
