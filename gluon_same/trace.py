@@ -244,7 +244,8 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
 
     def called(*args):
         trace.custom = True
-        return plain(*args)
+        with mx.autograd.pause(mx.autograd.is_training()):  # MXNet would record symbols as arrays
+            return plain(*args)
 
     with ExitStack() as stack:
         stack.callback(setattr, mx.autograd.Function, "__call__", plain)
