@@ -101,6 +101,11 @@ class Sized(Saved, SymbolBlock):
     def forward(self, *args: Any) -> Any:
         given = flat(args)
         self._check(args, given)
+        if self.custom and self.report is None and mx.autograd.is_recording():
+            raise ValueError(
+                f"{self.name} is specialized, and its graph lacks the gradient of an autograd.Function "
+                "that its code calls: train the net itself, without hybridizing it"
+            )
         if isinstance(given[0], mx.sym.Symbol):
             return self._compose(given)
         with self._lock:
@@ -108,11 +113,6 @@ class Sized(Saved, SymbolBlock):
         return nest(self._structure, results)
 
     def _run(self, given: Sequence[mx.nd.NDArray]) -> List[mx.nd.NDArray]:
-        if self.custom and self.report is None and mx.autograd.is_recording():
-            raise ValueError(
-                f"{self.name} is specialized, and its graph lacks the gradient of an autograd.Function "
-                "that its code calls: train the net itself, without hybridizing it"
-            )
         given = [x.astype("float32") if self._lacks_operators(x) else x for x in given]
         context = given[0].context
         operator, sources = self._operator(mx.autograd.is_training())

@@ -85,7 +85,8 @@ class Trace:
             )
         self.unknown: Set[str] = set()
         self.free, self.reads, self.fixed, self.varies = True, False, False, False
-        self.custom = self._broadcasts = False
+        self.custom = any(vars(block).get("custom") is True for block in self.blocks)  # specialized ones
+        self._broadcasts = False
         self._running: List[Block] = []
         try:
             try:

@@ -564,7 +564,14 @@ def test_gradients_that_a_graph_lacks_are_refused():
     block = specialize(net, x.shape)
     same(block(x), net(x))
     same(deploy(net, x.shape, tune=False)(x), net(x))
-    for each in (block, specialize(net)):  # the last one is traced while recording
+    outer = gluon.nn.HybridSequential()
+    outer.add(block)
+    for each in (
+        block,
+        specialize(net),
+        specialize(outer, x.shape),
+        outer,
+    ):  # the second is traced there
         with autograd.record(), pytest.raises(ValueError, match="the gradient of an autograd.Function"):
             each(x)
     with autograd.record():  # the function itself is as before

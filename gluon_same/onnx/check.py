@@ -26,7 +26,7 @@ TIMES, MOST = 4, 0.1
 _INDICES = {"Embedding": 0, "gather_nd": 1, "one_hot": 0, "pick": 1, "take": 1}
 _LENGTHS = {"SequenceLast": 1, "SequenceMask": 1, "SequenceReverse": 1, "softmax": 1}
 #: Operators behind which indices remain indices.
-_KEEPING = {"Cast", "Reshape", "_copy", "SwapAxis", "expand_dims", "slice_axis", "squeeze", "transpose"}
+_KEEPING = {"Cast", "Reshape", "SwapAxis", "_copy", "expand_dims", "slice_axis", "squeeze", "transpose"}
 _KEEPING |= {"broadcast_axis", "broadcast_like", "broadcast_minimum", "broadcast_to", "clip"}
 _KEEPING |= {"elemwise_add", "repeat", "tile"}
 _ATTENTION = "_contrib_interleaved_matmul_selfatt_qk"
