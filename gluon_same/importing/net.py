@@ -170,8 +170,10 @@ class ImportedNet(Saved):
     def _check_inputs(self, given: Sequence[Shape]) -> None:
         wanted_shapes = self.plan.input_shapes
         for index, (shape, wanted) in enumerate(zip(given, wanted_shapes)):
+            which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
+            if 0 in shape:
+                raise ValueError(f"{which} of shape {tuple(shape)} has no elements, which MXNet requires")
             if not fits(shape, wanted):
-                which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
                 sizes = ", ".join("any" if n is None else str(n) for n in wanted)
                 raise ValueError(
                     f"{which} of shape {tuple(shape)} does not fit {self.name}, which requires ({sizes})"

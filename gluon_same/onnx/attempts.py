@@ -216,7 +216,11 @@ class Import:
     def _attempt(self, values, places, sizes, alike, strict=False):
         placed = zip(places, sizes.items())
         inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
-        constants = {**self.constants, **{self.names[i]: array for i, array in values.items()}}
+        given = {self.names[i]: array for i, array in values.items()}
+        constants = {
+            **self.constants,
+            **{name: x.astype(self.dtypes[name]) for name, x in given.items()},
+        }
         builder = Builder(self.model, self.custom, self.held.copy())
         self._builder, builder.again, builder.strict = builder, self.again, strict
         starts, outputs = builder.build(self.model.graph, inputs, self.weights, constants)

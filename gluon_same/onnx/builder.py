@@ -15,7 +15,7 @@ from .evaluation import attributes_of
 from .folding import folded
 from .pending import Pending
 from .registry import check_call, find, kinds_of
-from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
+from .scopes import Scope, check_types, definition, in_order, initializers_of, inputs_of, names_read
 from .values import Data, Input, Known, Missing, Unsupported, stored_dtype
 from .weights import Weights
 
@@ -199,6 +199,7 @@ class Builder(Assembly):
         elif (node.domain, node.op_type) in self.functions:
             results = self._inlined(self.functions[node.domain, node.op_type], attributes, inputs)
         else:
+            check_types(node, domain, scope.opsets, inputs)
             results = self._folded(node, scope, attributes, inputs)
         if results is None:
             results = self._at_run_time(operator, domain, attributes, inputs)

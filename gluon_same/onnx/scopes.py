@@ -1,6 +1,7 @@
 """Names in graphs, subgraphs and functions of an ONNX model."""
 
 import re
+from functools import lru_cache
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
@@ -107,6 +108,34 @@ def definition(
     for name, value in attributes_of(SimpleNamespace(attribute=defaults), {}).items():
         attributes.setdefault(name, value)
     return body
+
+
+def check_types(node: Any, domain: str, opsets: Dict[str, int], inputs: Sequence[Any]) -> None:
+    """Raise Unsupported for an input of a type that no version of the operator takes."""
+    taken = _types_of(node.op_type, domain, opsets.get(domain, 0))
+    for place, (x, types) in enumerate(zip(inputs, taken)):
+        dtype = getattr(x, "dtype", None)
+        if dtype is not None and dtype.kind in "biuf" and dtype.name not in types:
+            raise Unsupported(
+                f"its input number {place} is of {dtype}, but ONNX has it only for {types}"
+            )
+
+
+@lru_cache(maxsize=None)
+def _types_of(operator: str, domain: str, version: int) -> List[List[str]]:
+    """Return the types of each input of an operator, or nothing if the installed onnx lacks it."""
+    from onnx import defs
+
+    if not domain and version > defs.onnx_opset_version():
+        return []
+    try:
+        schema: Any = defs.get_schema(operator, domain)  # the newest, which takes most types
+    except defs.SchemaError:
+        return []
+    names = {"tensor(float)": "float32", "tensor(double)": "float64"}
+    kinds = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    taken = [kinds.get(each.type_str, [each.type_str]) for each in schema.inputs]
+    return [[names.get(each, each.partition("(")[2][:-1]) for each in types] for types in taken]
 
 
 def printable(name: str) -> str:

@@ -116,9 +116,17 @@ def test_types_that_mxnet_lacks(tmp_path):
     text = "net (uint32[2] x) => (uint32[2] y) { y = Identity(x) }"
     with pytest.raises(ValueError, match="MXNet has no arrays of type UINT32"):
         import_model(written(tmp_path / "net.onnx", text))
-    path = written(tmp_path / "net.onnx", TEXT, {"w": np.ones((3, 4), np.uint16)})
-    with pytest.raises(ValueError, match=r"y \(MatMul\): MXNet has no arrays of type uint16"):
+    path = written(tmp_path / "net.onnx", TEXT, {"w": np.ones((3, 4), np.uint32)})
+    with pytest.raises(ValueError, match=r"y \(MatMul\): MXNet has no arrays of type uint32"):
         import_model(path)
+
+
+@pytest.mark.parametrize("operator, kind", [("Cos", "int64"), ("MatMul", "uint8"), ("Add", "bool")])
+def test_types_that_an_operator_does_not_take(tmp_path, operator, kind):
+    both = "x" if operator == "Cos" else "x, x"
+    text = f"net ({kind}[2, 2] x) => ({kind}[2, 2] y) {{ y = {operator}({both}) }}"
+    with pytest.raises(ValueError, match=rf"input number 0 is of {kind}, but ONNX has it only for \["):
+        import_model(written(tmp_path / "net.onnx", text))
 
 
 def test_constants_of_any_size_are_not_made(tmp_path):

@@ -18,7 +18,7 @@ def pad(
     F: Any, x: Any, pairs: Sequence[Tuple[int, int]], mode: str = "constant", value: float = 0,
     native: bool = False,
 ) -> Any:  # fmt: skip
-    """Lengthen each axis by (before, after) elements, or crop it by negative numbers.
+    """Crop each axis by (before, after) elements where they are negative, and then lengthen it.
 
     Parameters
     ----------
@@ -30,10 +30,11 @@ def pad(
         Whether ``x`` is of a floating dtype, for which MXNet's ``Pad`` can pad the axes of images.
     """
     rank = len(pairs)
-    if any(min(pair) < 0 for pair in pairs):
-        ends = [(max(-before, 0), min(after, 0) or None) for before, after in pairs]
-        x = F.slice(x, begin=[begin for begin, _ in ends], end=[end for _, end in ends])
-        pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
+    for axis, (before, after) in enumerate(pairs):
+        if min(before, after) < 0:  # in oneDNN's blocks of channels, slice would end the process
+            begin, end = max(-before, 0), min(after, 0) or None
+            x = F.slice_axis(x, axis=axis, begin=begin, end=end)
+    pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if not any(map(any, pairs)):
         return x
     images = rank in (4, 5) and not any(map(any, pairs[:2]))

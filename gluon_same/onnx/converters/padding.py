@@ -57,10 +57,9 @@ def _padded(net, x, amounts, mode, value, axes):
 
 def _check(x, pairs, mode):
     """Raise for a padding that no data support."""
-    if mode != "constant" and min(map(min, pairs)) < 0:
-        raise Unsupported(f"its pads {pairs} are negative with mode={mode!r}")
     for size, pair in zip(x.shape, pairs):
-        if mode in ("reflect", "wrap") and size is not None and max(pair) > size - (mode == "reflect"):
+        left = np.inf if size is None else size + sum(n for n in pair if n < 0)
+        if mode in ("reflect", "wrap") and max(pair) > left - (mode == "reflect"):
             raise Unsupported(f"its pads {pair} with mode={mode!r} need more than {size} elements")
 
 
