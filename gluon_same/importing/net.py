@@ -172,7 +172,7 @@ class ImportedNet(Saved):
         for index, (shape, wanted) in enumerate(zip(given, wanted_shapes)):
             which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
             if 0 in shape:
-                raise ValueError(f"{which} of shape {tuple(shape)} is empty, which MXNet does not support")
+                raise ValueError(f"{which} of shape {tuple(shape)} is empty, which MXNet does not allow")
             if not fits(shape, wanted):
                 sizes = ", ".join("any" if n is None else str(n) for n in wanted)
                 raise ValueError(
