@@ -140,12 +140,18 @@ def in_mode(x: Any) -> Any:
     return x.as_np_ndarray() if mx.util.is_np_array() else x.as_nd_ndarray()
 
 
+#: Returns an output of a symbol, by number, also where ``x[0]`` is a slice: see ``like_arrays``.
+output_of = mx.sym.Symbol.__getitem__
+
+
 def operators_before(x: mx.sym.Symbol) -> Iterator[Dict[str, str]]:
     """Yield the arguments of the operator that returns ``x``, of that of its first input, and so on."""
-    inputs: Any = [x]
-    while inputs is not None:  # symbols have no truth value
-        yield inputs[0].list_attr()
-        inputs = inputs[0].get_children()
+    while True:
+        yield x.list_attr()
+        inputs = x.get_children()
+        if inputs is None:  # symbols have no truth value
+            return
+        x = output_of(inputs, 0)
 
 
 def read_by(symbol: mx.sym.Symbol, known: Dict[str, Any]) -> Dict[str, Any]:

@@ -7,16 +7,19 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 import mxnet as mx
 
 from . import _mxnet  # noqa: F401
-from .arrays import infer
+from .arrays import infer, output_of
 
 #: MXNet's broadcasting operator for each operator of Python.
 _BROADCAST = dict(add="add", sub="sub", mul="mul", truediv="div", mod="mod", pow="power", eq="equal")
 _BROADCAST.update(ne="not_equal", lt="lesser", le="lesser_equal", gt="greater", ge="greater_equal")
 
+#: Attributes of operators with any number of outputs.
+_COUNTS = {"num_outputs", "sections", "op_type"}
+
 
 @contextmanager
 def symbols_like_arrays(
-    shapes: Dict[str, Tuple[int, ...]], read: Callable[[], None], broadcast: bool
+    shapes: Dict[str, Tuple[int, ...]], used: Callable[[str], Any], broadcast: bool
 ) -> Iterator[None]:
     """Give symbols shapes, as in ``x.reshape((x.shape[0], -1))``, and slices, as in ``x[:, 0, ::2]``.
 
@@ -24,24 +27,26 @@ def symbols_like_arrays(
     ----------
     shapes : dict of str to tuple of int
         Name and shape of each input.
-    read : callable
-        Called when a shape is read.
+    used : callable
+        Called with what the code uses of arrays: 'shapes', 'slices' or 'broadcasting'.
     broadcast : bool
         Whether operators such as ``x + y`` broadcast their operands, for which all shapes are inferred.
     """
 
     def shape(symbol):
-        read()
+        used("shapes")
         return infer([symbol], shapes)[0]
 
     def item(symbol, key):
-        if not isinstance(key, tuple) or not all(map(_is_basic, key)):
-            return whole(symbol, key)  # an output of several
-        if Ellipsis in key:
-            at, (found,) = key.index(Ellipsis), infer([symbol], shapes)
-            missing = len(found) - sum(k is not None for k in key) + 1
-            key = (*key[:at], *[slice(None)] * missing, *key[at + 1 :])
-        return _sliced(symbol, key)
+        keys = key if isinstance(key, tuple) else (key,)
+        if not all(map(_is_basic, keys)) or (keys is not key and _of_several(symbol)):
+            return output_of(symbol, key)
+        used("slices")
+        if Ellipsis in keys:
+            at, (found,) = keys.index(Ellipsis), infer([symbol], shapes)
+            missing = len(found) - sum(k is not None for k in keys) + 1
+            keys = (*keys[:at], *[slice(None)] * missing, *keys[at + 1 :])
+        return _sliced(symbol, keys)
 
     def operator(name, plain):
         def apply(x, y):
@@ -49,15 +54,16 @@ def symbols_like_arrays(
                 with suppress(mx.MXNetError, ValueError):
                     one, other = infer([x, y], shapes)
                     if one != other:
+                        used("broadcasting")
                         return getattr(mx.sym, f"broadcast_{name}")(x, y)
             return plain(x, y)
 
         return apply
 
     Symbol = mx.sym.Symbol
-    whole = Symbol.__getitem__
     sizes = dict(shape=shape, size=lambda x: prod(x.shape), ndim=lambda x: len(x.shape))
-    new = {"__getitem__": item, **{name: property(value) for name, value in sizes.items()}}
+    new: Dict[str, Any] = {name: property(value) for name, value in sizes.items()}
+    new.update(__getitem__=item, __iter__=lambda x: (output_of(x, i) for i in range(len(x))))
     for method, name in _BROADCAST.items() if broadcast else ():
         new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
     old = {name: vars(Symbol)[name] for name in new if name in vars(Symbol)}
@@ -70,6 +76,11 @@ def symbols_like_arrays(
             delattr(Symbol, name)
         for name, value in old.items():
             setattr(Symbol, name, value)
+
+
+def _of_several(symbol):
+    """Return whether a symbol has several outputs, or is of an operator that may have several."""
+    return len(symbol.list_outputs()) > 1 or not _COUNTS.isdisjoint(symbol.list_attr())
 
 
 def _is_basic(key):

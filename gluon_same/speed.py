@@ -102,8 +102,9 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
     -------
     Speeds
         Its ``str()`` is a table, also shown by notebooks, and ``rows`` are data: for each form, the line
-        of code, milliseconds per call, their ratio to those of ``net.hybridize()``, the largest
-        difference from its results relative to the largest of these, and the seconds to prepare it.
+        of code, milliseconds per call, their ratio to those of the first form, ``net.hybridize()``
+        if MXNet can hybridize the net, the largest difference from its results relative to the largest
+        of these, and the seconds to prepare it.
         ``busy`` says that other programs disturbed the measurement.
 
     Raises
@@ -145,9 +146,16 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
         (net.name, net.prefix), {False: trace.symbol()}, {**trace.shapes},
         net._collect_params_with_prefix(), structure=trace.structure,
     )  # fmt: skip  # of the hybridized net, which itself does not change
+
+    def hybridized(block, **given):
+        if trace.uses:
+            found = " and ".join(sorted(trace.uses))
+            raise ValueError(f"the net's code uses {found} of arrays, which hybridized nets lack")
+        return _flagged(block, **given)
+
     forms: Dict[str, Callable[[], Any]] = {
-        "net.hybridize()": lambda: _flagged(copy(graph)),
-        f"net.hybridize({marks})": lambda: _flagged(graph, **allowed),
+        "net.hybridize()": lambda: hybridized(copy(graph)),
+        f"net.hybridize({marks})": lambda: hybridized(graph, **allowed),
         f"gluon_same.specialize(net, {text})": lambda: _flagged(specialize(net, *shapes), **allowed),
         f"gluon_same.deploy(net, {text})": lambda: deploy(net, *shapes, data=[arrays]),
         in_onnx: lambda: _exported(net, shapes, arrays),

@@ -57,8 +57,9 @@ class Trace:
         Nesting of the results: nested lists of their indices.
     free : bool
         Whether the net accepts other batch sizes.
-    reads : bool
-        Whether the net's code reads shapes, as in ``x.shape``, so that the graph is for these only.
+    uses : set of str
+        What the net's code uses that only arrays have, so that MXNet cannot hybridize it: 'slices';
+        'broadcasting', as in ``x + y``; 'shapes', as in ``x.shape``, so that the graph is for these.
     custom : bool
         Whether the net's code calls an ``autograd.Function``, whose gradient the graph lacks.
     fixed : bool
@@ -84,7 +85,8 @@ class Trace:
                 f"a parameter of {title(net)} is named {min(clash)!r} like an input: rename it"
             )
         self.unknown: Set[str] = set()
-        self.free, self.reads, self.fixed, self.varies = True, False, False, False
+        self.uses: Set[str] = set()
+        self.free, self.fixed, self.varies = True, False, False
         self.custom = any(vars(block).get("custom") is True for block in self.blocks)  # specialized ones
         self._broadcasts = False
         self._running: List[Block] = []
@@ -138,8 +140,9 @@ class Trace:
 
     def _run(self, sizes: Optional[Sizes]) -> None:
         self.calls: List[Call] = []
-        with _recorded(self, sizes), symbols_like_arrays(self.shapes, self._read, self._broadcasts):
+        with _recorded(self, sizes), symbols_like_arrays(self.shapes, self.uses.add, self._broadcasts):
             self.structure, self.outputs = on_symbols(self.net, self.shapes)
+        self.fixed = self.fixed or "shapes" in self.uses
         odd = [type(y).__name__ for y in self.outputs if not isinstance(y, mx.sym.Symbol)]
         if odd or not self.outputs:
             raise TypeError(f"{RETURNS} {f'a result of type {odd[0]}' if odd else 'nothing'}")
@@ -154,9 +157,6 @@ class Trace:
             has, wants = parameter.shape or (), self.variables.get(parameter.name) or ()
             if any(0 < n != m > 0 for n, m in zip(has, wants)):
                 raise ValueError(f"{parameter.name} has shape {has}, and these inputs require {wants}.")
-
-    def _read(self) -> None:
-        self.reads = self.fixed = True
 
     def _infer(self, shapes: Dict[str, Shape]) -> Tuple[Dict[str, Shape], Dict[int, Tuple]]:
         """Return the shapes of the variables, by name, and of the recorded symbols, by id."""
@@ -184,7 +184,7 @@ class Trace:
         return sizes
 
     def _at_another_batch(self):
-        if self.reads:  # maybe the batch size
+        if "shapes" in self.uses:  # maybe the batch size
             return None
         # A net may accept only even batch sizes, or multiples of a number of frames. Strides round sizes
         # of neighboring batches to one number.

@@ -82,6 +82,14 @@ def test_a_form_that_cannot_serve_the_net_is_left_out_with_the_reason(monkeypatc
     assert compare_speed(small(), X).rows[3].note == "the reason"
 
 
+def test_code_that_mxnet_cannot_hybridize_is_measured_in_the_other_forms():
+    net = nn.HybridSequential()
+    net.add(small(), nn.HybridLambda(lambda F, x: x[:, :2] * x.shape[2]))
+    rows = compare_speed(net, X).rows
+    assert all("the net's code uses shapes and slices of arrays" in row.note for row in rows[:2])
+    assert rows[2].note == rows[3].note == "" and rows[2].ratio == 1 and rows[3].difference < 1e-5
+
+
 def test_arrays_are_the_inputs():
     net = nn.HybridLambda(lambda F, x, y: (F.log(x), y))
     x = mx.nd.ones((2, 3)), mx.nd.ones((2, 3))

@@ -149,6 +149,7 @@ def deploy(
             f"{_INSTEAD[dtype]}. {str(failure).strip().splitlines()[-1]}"
         ) from failure
     _check_error(net, dtype, pipeline.report.error, traced, batches[0], want)
+    _check_graph(net, checks[0], pipeline.ranked)
     if verbose:
         print(pipeline.report)
     return block
@@ -222,6 +223,23 @@ def _check_error(net, dtype, found, traced, arrays, want):
         f"deploying {title(net)} in {dtype} changes its results by {found:.1e} of the largest: "
         f"{_INSTEAD[dtype]}"
     )
+
+
+def _check_graph(net, check, ranked):
+    """Raise ValueError if a net's results are not those of its graph, as of code with ``len(x)``."""
+    if net._active:  # hybridized, so that its results are those of a graph
+        return
+    try:
+        with mx.autograd.pause():
+            own = _call(net, check.arrays)
+    except Exception:  # of any kind: a net may require hybridize()
+        return
+    found = error(own, check.results, ranked)
+    if not found <= max(check.tolerance, TOLERANCE):
+        raise ValueError(
+            f"the results of {title(net)} and of its graph differ by {found:.1e} of the largest: its "
+            "code may use the len() of an array, or compute something else if F is mx.nd"
+        )
 
 
 def _check(net, dtype, data):

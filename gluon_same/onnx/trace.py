@@ -56,7 +56,7 @@ class Marked:
             for name, plan in {**plans, "plan_deconvolution": self._transposed}.items():
                 stack.enter_context(replaced(vars(lowering), name, _here(plan, getattr(lowering, name))))
             found = Trace(net, shapes)
-        if dynamic and found.reads:
+        if dynamic and "shapes" in found.uses:
             raise ValueError(
                 f"{title(net)} cannot be exported with dynamic=True: its code reads shapes, as in "
                 "x.shape, and its graph serves only these. Use dynamic=False"

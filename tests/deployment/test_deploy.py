@@ -368,3 +368,12 @@ def test_results_are_constants_and_those_of_inference_while_recording():
     np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=1e-5)
     total.backward()
     np.testing.assert_allclose(x.grad.asnumpy(), want.asnumpy().sum() / x.size, rtol=1e-3)
+
+
+def test_a_net_whose_graph_computes_something_else_is_refused():
+    net = nn.HybridLambda(lambda F, x: x * len(x))
+    with pytest.raises(ValueError, match=r"its graph differ by 1.0e\+00 .* len\(\) of an array"):
+        gluon_same.deploy(net, (2, 3), tune=False)
+    net.hybridize()  # so that its results are those of the graph
+    x = mx.nd.random.normal(shape=(2, 3))
+    close([gluon_same.deploy(net, (2, 3), tune=False)(x)], [net(x)])
