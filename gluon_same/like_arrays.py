@@ -1,13 +1,15 @@
 """Let symbols do what only arrays can, for nets whose code hybridized nets cannot run."""
 
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache, wraps
 from math import prod
-from typing import Any, Callable, Dict, Iterator, Tuple
+from types import FunctionType
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import mxnet as mx
 
 from . import _mxnet  # noqa: F401
-from .arrays import infer, output_of
+from .arrays import as_classic, in_mode, infer, output_of
 
 #: MXNet's broadcasting operator for each operator of Python.
 _BROADCAST = dict(add="add", sub="sub", mul="mul", truediv="div", mod="mod", pow="power", eq="equal")
@@ -21,14 +23,15 @@ _COUNTS = {"num_outputs", "sections", "op_type"}
 def symbols_like_arrays(
     shapes: Dict[str, Tuple[int, ...]], used: Callable[[str], Any], broadcast: bool
 ) -> Iterator[None]:
-    """Give symbols shapes, as in ``x.reshape((x.shape[0], -1))``, and slices, as in ``x[:, 0, ::2]``.
+    """Give symbols shapes, as in ``x.reshape((x.shape[0], -1))``, slices, as in ``x[:, 0, ::2]``, and
+    operators of arrays, as in ``mx.nd.relu(x)`` or ``mx.np.concatenate([x, y])``.
 
     Parameters
     ----------
     shapes : dict of str to tuple of int
         Name and shape of each input.
     used : callable
-        Called with what the code uses of arrays: 'shapes', 'slices' or 'broadcasting'.
+        Called with what the code uses of arrays: 'shapes', 'slices', 'operators' or 'broadcasting'.
     broadcast : bool
         Whether operators such as ``x + y`` broadcast their operands, for which all shapes are inferred.
     """
@@ -37,16 +40,29 @@ def symbols_like_arrays(
         used("shapes")
         return infer([symbol], shapes)[0]
 
-    def item(symbol, key):
-        keys = key if isinstance(key, tuple) else (key,)
-        if not all(map(_is_basic, keys)) or (keys is not key and _of_several(symbol)):
-            return output_of(symbol, key)
-        used("slices")
-        if Ellipsis in keys:
-            at, (found,) = keys.index(Ellipsis), infer([symbol], shapes)
-            missing = len(found) - sum(k is not None for k in keys) + 1
-            keys = (*keys[:at], *[slice(None)] * missing, *keys[at + 1 :])
-        return _sliced(symbol, keys)
+    def items(plain):
+        def item(symbol, key):
+            keys = key if isinstance(key, tuple) else (key,)
+            if not all(map(_is_basic, keys)) or (keys is not key and _of_several(symbol)):
+                return plain(symbol, key)
+            used("slices")
+            if Ellipsis in keys:
+                at, (found,) = keys.index(Ellipsis), infer([symbol], shapes)
+                missing = len(found) - sum(k is not None for k in keys) + 1
+                keys = (*keys[:at], *[slice(None)] * missing, *keys[at + 1 :])
+            return in_mode(_sliced(as_classic(symbol), keys))
+
+        return item
+
+    def either(of_arrays, of_symbols):
+        @wraps(of_arrays)
+        def call(*args, **kwargs):
+            if not _have_symbols([*args, *kwargs.values()]):
+                return of_arrays(*args, **kwargs)
+            used("operators")
+            return of_symbols(*args, **kwargs)
+
+        return call
 
     def operator(name, plain):
         def apply(x, y):
@@ -60,22 +76,57 @@ def symbols_like_arrays(
 
         return apply
 
-    Symbol = mx.sym.Symbol
+    Symbol, NumPySymbol = mx.sym.Symbol, mx.sym.np._Symbol
     sizes = dict(shape=shape, size=lambda x: prod(x.shape), ndim=lambda x: len(x.shape))
     new: Dict[str, Any] = {name: property(value) for name, value in sizes.items()}
-    new.update(__getitem__=item, __iter__=lambda x: (output_of(x, i) for i in range(len(x))))
+    new.update(__getitem__=items(output_of), __iter__=lambda x: (output_of(x, i) for i in range(len(x))))
     for method, name in _BROADCAST.items() if broadcast else ():
         new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
-    old = {name: vars(Symbol)[name] for name in new if name in vars(Symbol)}
+    with ExitStack() as stack:
+        stack.enter_context(_replaced(Symbol, new))
+        stack.enter_context(_replaced(NumPySymbol, {"__getitem__": items(NumPySymbol.__getitem__)}))
+        for module, common in _functions():
+            both = {name: either(vars(module)[name], function) for name, function in common.items()}
+            stack.enter_context(_replaced(module, both))
+        yield
+
+
+@contextmanager
+def _replaced(owner: Any, new: Dict[str, Any]) -> Iterator[None]:
+    """Replace attributes of a class or a module."""
+    old = {name: vars(owner)[name] for name in new if name in vars(owner)}
     try:
         for name, value in new.items():
-            setattr(Symbol, name, value)
+            setattr(owner, name, value)
         yield
     finally:
         for name in new:
-            delattr(Symbol, name)
-        for name, value in old.items():
-            setattr(Symbol, name, value)
+            if name in old:
+                setattr(owner, name, old[name])
+            else:
+                delattr(owner, name)
+
+
+@lru_cache(maxsize=None)
+def _functions() -> List[Tuple[Any, Dict[str, Callable]]]:
+    """Return MXNet's modules for arrays, and the functions on symbols that replace theirs."""
+    pairs = [(mx.nd, mx.sym), (mx.np, mx.sym.np), (mx.npx, mx.sym.npx)]
+    for name in ("contrib", "image", "linalg"):
+        both = [(getattr(a, name, None), getattr(b, name, None)) for a, b in pairs[:3]]
+        pairs += [(a, b) for a, b in both if a and b]
+
+    def public(module):
+        return {name: f for name, f in vars(module).items() if isinstance(f, FunctionType)}
+
+    return [(a, {name: f for name, f in public(b).items() if name in public(a)}) for a, b in pairs]
+
+
+def _have_symbols(values: Iterable[Any]) -> bool:
+    """Return whether there is a symbol among values, or in lists of them."""
+    return any(
+        isinstance(x, mx.sym.Symbol) or (isinstance(x, (list, tuple)) and _have_symbols(x))
+        for x in values
+    )
 
 
 def _of_several(symbol):

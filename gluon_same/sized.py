@@ -41,6 +41,8 @@ class Sized(Saved, SymbolBlock):
     report : Report or None
     custom : bool
         Whether the net has gradients that the graph lacks, of an ``autograd.Function``.
+    mode : bool or None
+        Whether the graph is only for training, or only for inference; None if it is for both.
     """
 
     _checks = True  # whether graphs that contain this one check the shapes of its inputs
@@ -61,6 +63,7 @@ class Sized(Saved, SymbolBlock):
         self._graphs = {key: in_mode(graph) for key, graph in graphs.items()}
         self._inputs, self._structure = inputs, structure
         self.report, self.custom = report, False
+        self.mode: Optional[bool] = None
         names = ("specialize", "specialized") if report is None else ("deploy", "deployed")
         self._verb, self._done = names  # the function that returns the block, and the block, in messages
         self._by_path = parameters
@@ -105,6 +108,12 @@ class Sized(Saved, SymbolBlock):
             raise ValueError(
                 f"{self.name} is specialized, and its graph lacks the gradient of an autograd.Function "
                 "that its code calls: train the net itself, without hybridizing it"
+            )
+        if self.mode is not None and self.mode != mx.autograd.is_training():
+            modes = ("inference", "training")[:: -1 if self.mode else 1]
+            raise ValueError(
+                f"{self.name} is specialized for {modes[0]}, and its code computes something else in "
+                f"{modes[1]}: call specialize in autograd.{'predict' if self.mode else 'train'}_mode()"
             )
         if isinstance(given[0], mx.sym.Symbol):
             return self._compose(given)

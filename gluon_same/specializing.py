@@ -103,7 +103,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     inputs = {name: (None if free else n, *rest) for name, (n, *rest) in trace.shapes.items()}
     parameters = net._collect_params_with_prefix()
     block = Sized((net.name, net.prefix), symbols, inputs, parameters, structure=trace.structure)
-    block.custom = trace.custom
+    block.custom, block.mode = trace.custom, trace.mode
     if getattr(net, "_active", False):
         block.hybridize(**dict(net._flags))
     return block

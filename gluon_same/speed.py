@@ -93,7 +93,7 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
 
     Parameters
     ----------
-    net : HybridBlock
+    net : Block
         Net with float32 parameters.
     *input_shapes : tuple of int or NDArray
         Shape of each input, the batch first, filled with normal random numbers; or an array.
@@ -110,7 +110,7 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is not a HybridBlock, or if the shapes do not fit it.
+        If ``net`` is not a Block, or if the shapes do not fit it.
 
     Notes
     -----
@@ -129,8 +129,6 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
     >>> found.rows[2].difference < 1e-5
     True
     """
-    if not isinstance(net, HybridBlock):
-        raise TypeError(f"net={net!r} is not a HybridBlock: build it from HybridBlocks")
     if not input_shapes:
         raise ValueError("input_shapes is empty: give a shape for each input, the batch first")
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
@@ -151,6 +149,8 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
         if trace.uses:
             found = " and ".join(sorted(trace.uses))
             raise ValueError(f"the net's code uses {found} of arrays, which hybridized nets lack")
+        if not isinstance(net, HybridBlock):
+            raise ValueError("the net is not a HybridBlock")
         return _flagged(block, **given)
 
     forms: Dict[str, Callable[[], Any]] = {

@@ -59,9 +59,12 @@ class Trace:
         Whether the net accepts other batch sizes.
     uses : set of str
         What the net's code uses that only arrays have, so that MXNet cannot hybridize it: 'slices';
-        'broadcasting', as in ``x + y``; 'shapes', as in ``x.shape``, so that the graph is for these.
+        'operators', as in ``mx.nd.relu(x)``; 'broadcasting', as in ``x + y``; 'shapes', as in
+        ``x.shape``, so that the graph is for these.
     custom : bool
         Whether the net's code calls an ``autograd.Function``, whose gradient the graph lacks.
+    mode : bool or None
+        Whether the net is in training, if its code calls ``autograd.is_training``: the graph is for it.
     fixed : bool
         Whether the graph is for these shapes even if ``sized`` is False: the net's code reads shapes, or
         a layer has no graph for every size that supports them.
@@ -88,6 +91,7 @@ class Trace:
         self.uses: Set[str] = set()
         self.free, self.fixed, self.varies = True, False, False
         self.custom = any(vars(block).get("custom") is True for block in self.blocks)  # specialized ones
+        self.mode: Optional[bool] = None
         self._broadcasts = False
         self._running: List[Block] = []
         try:
@@ -201,10 +205,10 @@ class Trace:
         at = [block for block in self._running if block is not self.net][-1:]
         where = f" (in {at[0].name}, a {type(at[0]).__name__})" if at else ""
         advice = "give the shapes of all its inputs"
-        if "Symbol" in cause:
+        if "Symbol" in cause or "NDArray" in cause:
             advice = (
-                "replace blocks that require arrays by HybridBlocks, whose code calls operators of F, "
-                "such as F.relu(x) for mx.nd.relu(x), and arrays in their code by params.get_constant"
+                "replace arrays in its code by params.get_constant, and what only arrays can do, such "
+                "as x.asnumpy(), by operators"
             )
         elif cause.startswith(RETURNS):
             advice = "return arrays, or lists and tuples of arrays"
@@ -241,16 +245,22 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         trace._running.pop()
         waiting.pop().outputs.extend(flat(outputs))
 
-    plain = mx.autograd.Function.__call__
+    plain, is_training = mx.autograd.Function.__call__, mx.autograd.is_training
 
     def called(*args):
         trace.custom = True
-        with mx.autograd.pause(mx.autograd.is_training()):  # MXNet would record symbols as arrays
+        with mx.autograd.pause(is_training()):  # MXNet would record symbols as arrays
             return plain(*args)
+
+    def asked():
+        trace.mode = is_training()
+        return trace.mode
 
     with ExitStack() as stack:
         stack.callback(setattr, mx.autograd.Function, "__call__", plain)
         mx.autograd.Function.__call__ = called
+        stack.callback(setattr, mx.autograd, "is_training", is_training)
+        mx.autograd.is_training = asked
         for block in trace.blocks:
             stack.callback(block.register_forward_pre_hook(enter).detach)
             stack.callback(block.register_forward_hook(leave).detach)

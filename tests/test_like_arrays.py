@@ -5,7 +5,7 @@ from functools import partial
 import mxnet as mx
 import numpy as np
 import pytest
-from mxnet.gluon import HybridBlock
+from mxnet.gluon import Block, HybridBlock
 from mxnet.gluon import nn as stock
 
 from gluon_same import deploy, nn, specialize
@@ -142,3 +142,75 @@ def test_outputs_of_an_operator_are_picked_by_number(count):
 def test_other_keys_are_refused(key):
     with pytest.raises(ValueError, match="Symbol only support integer index"):
         Trace(nn.HybridLambda(lambda F, x: x[key]), [(2, 3)])
+
+
+class Attention(Block):
+    """Attends within a sequence up to lengths, by operators on arrays."""
+
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+        with self.name_scope():
+            self.project = stock.Dense(3 * 8, flatten=False)
+
+    def forward(self, x, lengths):
+        np_mode = mx.util.is_np_array()
+        batch, length, units = x.shape
+        parts = self.project(x).reshape((batch, length, 3, self.heads, -1))
+        if np_mode:
+            query, key, value = (parts[:, :, i].transpose((0, 2, 1, 3)) for i in range(3))
+            scores = mx.np.matmul(query, mx.np.swapaxes(key, 2, 3)) / units**0.5
+            mask = mx.npx.arange_like(scores, axis=3) < lengths.reshape((-1, 1, 1, 1))
+            weights = mx.npx.softmax(mx.np.where(mask, scores, mx.np.full_like(scores, -1e6)))
+            return mx.np.concatenate([mx.np.matmul(weights, value), value], axis=-1)
+        query, key, value = (
+            mx.nd.transpose(parts[:, :, i], (0, 2, 1, 3)).reshape((-1, length, units // self.heads))
+            for i in range(3)
+        )
+        scores = mx.nd.batch_dot(query, key, transpose_b=True) / units**0.5
+        scores = mx.nd.SequenceMask(
+            scores.transpose((2, 0, 1)), mx.nd.repeat(lengths, self.heads), True, value=-1e6
+        )
+        weights = mx.nd.softmax(scores.transpose((1, 2, 0)))
+        return mx.nd.concat(mx.nd.batch_dot(weights, value), value, dim=-1)
+
+
+def test_blocks_call_operators_on_arrays():
+    compare_attention(normal((2, 5, 8)), mx.nd.array([3, 5]))
+
+
+def test_blocks_call_operators_of_numpy_mode(numpy_mode):
+    compare_attention(normal((2, 5, 8)).as_np_ndarray(), mx.np.array([3.0, 5.0]))
+
+
+def compare_attention(x, lengths):
+    net = Attention(2)
+    net.initialize()
+    want = net(x, lengths)
+    relu = vars(mx.nd)["relu"]
+    for block in (specialize(net, x, lengths), deploy(net, x, lengths, data=[[x, lengths]], tune=False)):
+        same(block(x, lengths), want)
+        same(block(x * 2, lengths), net(x * 2, lengths))
+    gradients = []
+    for block in (net, specialize(net, x, lengths)):
+        with mx.autograd.record():
+            loss = (block(x, lengths) ** 2).sum()
+        loss.backward()
+        gradients.append(net.project.weight.grad().copy())
+    same(*gradients)
+    assert Trace(net, [x.shape, lengths.shape]).uses >= {"operators", "shapes"}
+    assert vars(mx.nd)["relu"] is relu
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_code_that_asks_for_the_mode_is_for_that_mode(trained):
+    net = nn.HybridLambda(lambda F, x: 2 * x if mx.autograd.is_training() else x)
+    x = normal((2, 3))
+    with mx.autograd.train_mode() if trained else mx.autograd.predict_mode():
+        block = specialize(net, x.shape)
+        same(block(x), (1 + trained) * x)
+    names = ("training", "inference") if trained else ("inference", "training")
+    words = rf"specialized for {names[0]}, .* else in {names[1]}"
+    other = mx.autograd.predict_mode() if trained else mx.autograd.train_mode()
+    with other, pytest.raises(ValueError, match=words):
+        block(x)

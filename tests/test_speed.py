@@ -122,7 +122,7 @@ def test_numpy_mode(numpy_mode):
 
 
 def test_wrong_arguments_are_refused():
-    with pytest.raises(TypeError, match="is not a HybridBlock"):
+    with pytest.raises(TypeError, match="is not a Gluon Block"):
         compare_speed(3, X)
     with pytest.raises(ValueError, match="input_shapes is empty"):
         compare_speed(small())

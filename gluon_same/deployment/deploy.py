@@ -5,7 +5,7 @@ from typing import Any, Dict, Sequence, Union
 
 import mxnet as mx
 import numpy as np
-from mxnet.gluon import Block, HybridBlock, Parameter
+from mxnet.gluon import Block, Parameter
 
 from ..arguments import shape_of, true_or_false
 from ..arrays import flat, in_mode, in_thread, read_by, return_freed_memory, settle
@@ -49,7 +49,7 @@ def deploy(
 
     Parameters
     ----------
-    net : HybridBlock
+    net : Block
         Net with float32 parameters.
     *input_shapes : tuple of int or NDArray
         Shape of each input, batch first, or an array of that shape. The block accepts no other shapes.
@@ -83,9 +83,9 @@ def deploy(
     Raises
     ------
     TypeError, ValueError
-        If the net is not a HybridBlock, has parameters of another dtype, or returns random numbers,
-        infinities or NaN; if the shapes do not fit the net; or if a dtype is not supported here or
-        requires data.
+        If the net is not a Block, cannot be traced, has parameters of another dtype, or returns random
+        numbers, infinities or NaN; if the shapes do not fit the net; or if a dtype is not supported
+        here or requires data.
 
     Notes
     -----
@@ -111,7 +111,7 @@ def deploy(
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
     for name, value in (("tune", tune), ("verbose", verbose), ("portable", portable)):
         true_or_false(name, value)
-    _check(net, dtype, data)
+    _check(dtype, data)
     check_for_graphs(net)
     if not shapes:
         given = dict(dtype=dtype, data=data, tune=tune, verbose=verbose, portable=portable)
@@ -227,7 +227,7 @@ def _check_error(net, dtype, found, traced, arrays, want):
 
 def _check_graph(net, check, ranked):
     """Raise ValueError if a net's results are not those of its graph, as of code with ``len(x)``."""
-    if net._active:  # hybridized, so that its results are those of a graph
+    if getattr(net, "_active", False):  # hybridized, so that its results are those of a graph
         return
     try:
         with mx.autograd.pause():
@@ -242,11 +242,7 @@ def _check_graph(net, check, ranked):
         )
 
 
-def _check(net, dtype, data):
-    if not isinstance(net, HybridBlock):
-        raise TypeError(
-            f"net={net!r} is not a HybridBlock, and has no graph: build it from HybridBlocks"
-        )
+def _check(dtype, data):
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r} is unknown: use one of {DTYPES}")
     if dtype == "bfloat16" and mx.util.is_np_array():

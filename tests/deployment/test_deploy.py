@@ -240,7 +240,7 @@ def test_verbose_prints_a_table(capsys):
 @pytest.mark.parametrize(
     "change, kind, words",
     [
-        (dict(net=mx.gluon.nn.Sequential()), TypeError, "is not a HybridBlock"),
+        (dict(net=3), TypeError, "is not a Gluon Block"),
         (dict(shapes=[(1, 3, 0, 5)]), ValueError, "out of range"),
         (dict(shapes=[(1, 5, 33, 34)]), ValueError, "could not be traced"),
         (dict(dtype="float16"), ValueError, "use one of"),
