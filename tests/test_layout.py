@@ -20,7 +20,7 @@ ORDER = [
     ("arguments",),
     ("arrays", "saving"),
     ("graph", "lowering"),
-    ("gradients", "like_arrays"),
+    ("classic", "gradients", "like_arrays"),
     ("functional",),
     ("nn",),
     ("trace",),

@@ -11,21 +11,20 @@ import numpy as np
 from ..graph import Entry, Graph, Node, Rule, scalar
 from .clean import BROADCAST
 
-#: Operators of classic and NumPy mode whose names end with that of oneDNN's activation.
-ACTIVATIONS = {"relu", "sigmoid", "tanh", "_npx_relu", "_npx_sigmoid", "_npi_tanh"}
+#: Operators that are oneDNN's activations of these names.
+ACTIVATIONS = {"relu", "sigmoid", "tanh"}
 
 #: Maps exponents to the operators that compute these powers, in a thirtieth to a half of the time.
 POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt"}
 
 #: Maps broadcasting operators to their equal-shape forms. oneDNN supports the sum.
-EQUAL = {"_npi_add": "elemwise_add", "_npi_multiply": "elemwise_mul"}
-EQUAL.update({wide: equal for equal, wide in BROADCAST.items()})
+EQUAL = {wide: equal for equal, wide in BROADCAST.items()}
 
 #: Products of two tensors.
 PRODUCTS = {"elemwise_mul", "broadcast_mul"}
 
 #: Maps reductions to the equivalent type of global pooling.
-REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "sum": "avg", "max": "max"}
+REDUCTIONS = {"mean": "avg", "sum": "avg", "max": "max"}
 
 #: Layers that absorb an activation that follows them.
 LAYERS = ("Convolution", "FullyConnected")
@@ -40,7 +39,7 @@ NEAR = 1e-6
 def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace ``relu``, ``sigmoid`` and ``tanh`` with oneDNN's activation."""
     if node.op in ACTIVATIONS:
-        return graph.new("Activation", node, node.inputs, act_type=node.op.split("_")[-1])
+        return graph.new("Activation", node, node.inputs, act_type=node.op)
     if node.op == "_maximum_scalar" and scalar(node) == 0:
         return graph.new("Activation", node, node.inputs, act_type="relu")
     return None

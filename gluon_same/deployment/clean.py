@@ -10,7 +10,7 @@ from ..graph import Entry, Graph, Node, scalar, to_symbol
 from .running import quiet
 
 #: Operators that return their input in inference.
-IDENTITIES = {"_copy", "BlockGrad", "make_loss", "_np_copy"}
+IDENTITIES = {"_copy", "BlockGrad", "make_loss"}
 
 #: The scalar that makes each operator an identity.
 NEUTRAL = {"_mul_scalar": 1, "_div_scalar": 1, "_plus_scalar": 0, "_minus_scalar": 0, "_power_scalar": 1}

@@ -9,6 +9,7 @@ from mxnet.gluon import Block, Parameter
 
 from ..arguments import shape_of, true_or_false
 from ..arrays import flat, in_mode, in_thread, read_by, return_freed_memory, settle
+from ..classic import classic
 from ..gradients import join_parts
 from ..graph import Graph
 from ..sized import EverySize, Sized
@@ -126,7 +127,7 @@ def deploy(
     values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
     traced = Graph(symbol, values, trace.shapes)
     # The first before anything runs, because errors of oneDNN end the process.
-    traced.rewrite(softmax_of_rows, join_parts)
+    traced.rewrite(classic, softmax_of_rows, join_parts)
     try:
         checks = samples(traced, batches[0], wide=data is None)
         return_freed_memory()

@@ -11,7 +11,7 @@ from ..graph import RESULT, Entry, Graph, Node
 from .clean import RESHAPES
 
 #: Operators that oneDNN computes along the last axis.
-SOFTMAX = {"softmax", "log_softmax", "_npx_softmax", "_npx_log_softmax"}
+SOFTMAX = {"softmax", "log_softmax"}
 
 #: Operators whose results are in plain memory.
 PLAIN = {"batch_dot", "dot", "linalg_gemm2", "FullyConnected", "Embedding", *SOFTMAX}

@@ -59,6 +59,8 @@ def _part_of_pairs(write, pairs, part):
 PRODUCTS: Dict[str, Callable[[Writer], Any]] = {
     "_contrib_interleaved_matmul_encdec_qk": _scores,
     "_contrib_interleaved_matmul_encdec_valatt": _weighted,
+    "_npi_matmul": lambda write: write("MatMul", *write.inputs),
     "_npi_einsum": lambda write: write("Einsum", *write.inputs, equation=write.attributes["subscripts"]),
     "dot": _dot,
+    "_np_dot": _dot,
 }

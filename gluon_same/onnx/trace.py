@@ -12,6 +12,7 @@ from mxnet.gluon import Block
 
 from .. import gradients, lowering
 from ..arrays import as_classic, settle
+from ..classic import classic
 from ..deployment.clean import SELECTS, fold_constants
 from ..geometry import Window
 from ..graph import Graph
@@ -71,7 +72,7 @@ class Marked:
             while graph.rewrite(fold_constants):
                 pass
         self._taken: Set[str] = set()
-        graph.rewrite(*gradients.INFERENCE)
+        graph.rewrite(classic, *gradients.INFERENCE)
         graph.rewrite(self._prepared)
         self.symbol, self._folded = graph.symbol(), graph.params
         self.outputs = [name[: -len("_output")] for name in self.symbol.list_outputs()]
