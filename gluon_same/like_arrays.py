@@ -83,16 +83,16 @@ def symbols_like_arrays(
     for method, name in _BROADCAST.items() if broadcast else ():
         new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
     with ExitStack() as stack:
-        stack.enter_context(_replaced(Symbol, new))
-        stack.enter_context(_replaced(NumPySymbol, {"__getitem__": items(NumPySymbol.__getitem__)}))
+        stack.enter_context(replaced(Symbol, new))
+        stack.enter_context(replaced(NumPySymbol, {"__getitem__": items(NumPySymbol.__getitem__)}))
         for module, common in _functions():
             both = {name: either(vars(module)[name], function) for name, function in common.items()}
-            stack.enter_context(_replaced(module, both))
+            stack.enter_context(replaced(module, both))
         yield
 
 
 @contextmanager
-def _replaced(owner: Any, new: Dict[str, Any]) -> Iterator[None]:
+def replaced(owner: Any, new: Dict[str, Any]) -> Iterator[None]:
     """Replace attributes of a class or a module."""
     old = {name: vars(owner)[name] for name in new if name in vars(owner)}
     try:

@@ -7,9 +7,10 @@ from mxnet.gluon import Block
 
 from . import crops, gradients
 from .arguments import shape_of
+from .blocks import check_for_graphs
 from .graph import Graph
 from .sized import EverySize, Sized
-from .trace import Trace, check_for_graphs
+from .trace import Trace
 
 __all__ = ["specialize"]
 

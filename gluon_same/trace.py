@@ -11,7 +11,8 @@ from mxnet.gluon import nn as stock
 
 from . import _mxnet  # noqa: F401
 from .arrays import as_classic, flat, in_mode, infer, read_by
-from .like_arrays import symbols_like_arrays
+from .blocks import blocks_of, title
+from .like_arrays import replaced, symbols_like_arrays
 from .nn.base import Windowed, windowed
 
 Shape = Tuple[int, ...]
@@ -257,10 +258,8 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         return trace.mode
 
     with ExitStack() as stack:
-        stack.callback(setattr, mx.autograd.Function, "__call__", plain)
-        mx.autograd.Function.__call__ = called
-        stack.callback(setattr, mx.autograd, "is_training", is_training)
-        mx.autograd.is_training = asked
+        stack.enter_context(replaced(mx.autograd.Function, {"__call__": called}))
+        stack.enter_context(replaced(mx.autograd, {"is_training": asked}))
         for block in trace.blocks:
             stack.callback(block.register_forward_pre_hook(enter).detach)
             stack.callback(block.register_forward_hook(leave).detach)
@@ -293,30 +292,6 @@ def nest(structure: Any, results: Sequence[Any]) -> Any:
     if isinstance(structure, list):
         return tuple(nest(each, results) for each in structure)
     return results[structure]
-
-
-def title(block: Block) -> str:
-    """Return the name of a block for messages, which is its class if the name is empty."""
-    return block.name or type(block).__name__
-
-
-def blocks_of(net: Block) -> List[Block]:
-    """List a net's blocks, each once."""
-    if not isinstance(net, Block):
-        raise TypeError(f"net={net!r} is not a Gluon Block")
-    blocks: Dict[Block, Any] = {}
-    net.apply(blocks.setdefault)
-    return list(blocks)
-
-
-def check_for_graphs(net: Block) -> None:
-    """Raise a ValueError if a net has blocks whose results are wrong in some of MXNet's graphs."""
-    found = [block for block in blocks_of(net) if getattr(block, "eager", False)]
-    if found:
-        raise ValueError(
-            f"{net.name} contains a {type(found[0]).__name__}, which MXNet computes right only outside "
-            "of graphs: call the net itself, or export it with gluon_same.onnx.export_model"
-        )
 
 
 def _is_layer(block):

@@ -18,7 +18,7 @@ ORDER = [
     ("_mxnet",),
     ("progress", "files", "tables", "geometry"),
     ("arguments",),
-    ("arrays", "saving"),
+    ("arrays", "blocks", "saving"),
     ("graph", "lowering"),
     ("classic", "gradients", "like_arrays"),
     ("functional",),

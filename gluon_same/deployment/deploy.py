@@ -9,11 +9,12 @@ from mxnet.gluon import Block, Parameter
 
 from ..arguments import shape_of, true_or_false
 from ..arrays import flat, in_mode, in_thread, read_by, return_freed_memory, settle
+from ..blocks import check_for_graphs, title
 from ..classic import classic
 from ..gradients import join_parts
 from ..graph import Graph
 from ..sized import EverySize, Sized
-from ..trace import Trace, check_for_graphs, title
+from ..trace import Trace
 from .data import batches_of
 from .fuse import available
 from .layouts import softmax_of_rows

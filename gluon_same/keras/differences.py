@@ -6,11 +6,12 @@ from mxnet.gluon import Block, HybridBlock
 from mxnet.gluon import nn as stock
 
 from ..arguments import windows_of
+from ..blocks import blocks_of
 from ..geometry import Window
 from ..graph import Entry, Graph, Node
 from ..nn.base import operator_arguments, windowed
 from ..tables import aligned
-from ..trace import Trace, blocks_of
+from ..trace import Trace
 from .weights import LayerWeights, leaves
 
 #: Operators that compute layers, or that end what follows a layer.

@@ -6,8 +6,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 import numpy as np
 from mxnet.gluon import HybridBlock, Parameter
 
+from ..blocks import blocks_of
 from ..importing.net import fits
-from ..trace import blocks_of
 from .arguments import words
 from .files import Opened
 from .graph import Model, printable, role_of, snake_case

@@ -8,9 +8,10 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, Parameter, nn
 
+from ..blocks import blocks_of
 from ..files import check_regular
 from ..nn.base import operator_arguments
-from ..trace import Trace, blocks_of
+from ..trace import Trace
 
 WORD = np.dtype("<f4")
 TRACED = (416, 416)  #: Image size for the inference of input channels: Darknet's default.

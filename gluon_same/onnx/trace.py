@@ -12,13 +12,14 @@ from mxnet.gluon import Block
 
 from .. import gradients, lowering
 from ..arrays import as_classic, settle
+from ..blocks import blocks_of, title
 from ..classic import classic
 from ..deployment.clean import SELECTS, fold_constants
 from ..geometry import Window
 from ..graph import Graph
 from ..lowering.steps import Operator, Plan
 from ..sized import Sized
-from ..trace import Trace, blocks_of, title
+from ..trace import Trace
 from .windows import MARK
 
 _BY_SIZE = {"same": {"auto_pad": "SAME_UPPER"}, "same_lower": {"auto_pad": "SAME_LOWER"}}
