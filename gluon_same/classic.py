@@ -20,12 +20,11 @@ _NUMBERS.update(_npx_relu="relu", _npx_sigmoid="sigmoid", _npi_absolute="abs")
 #: Reductions of real numbers.
 _REDUCTIONS = {"_npi_mean": "mean", "_np_sum": "sum", "_np_max": "max", "_np_min": "min"}
 
-#: Comparisons, which return booleans, and operators for which 0 and 1 are as good.
+#: Comparisons, which return booleans.
 _ORDERS = dict(less="lesser", greater="greater", equal="equal", not_equal="not_equal")
 _ORDERS.update(less_equal="lesser_equal", greater_equal="greater_equal")
 _COMPARISONS = {f"_npi_{name}": f"broadcast_{short}" for name, short in _ORDERS.items()}
 _COMPARISONS.update((f"_npi_{name}_scalar", f"_{short}_scalar") for name, short in _ORDERS.items())
-_CHOICES = {"where", "_npi_where", "_npi_multiply"}
 
 #: Operators of any dtype, and the names of their arguments.
 _PLACES: Dict[str, Tuple[str, Dict[str, str]]] = {
@@ -34,7 +33,6 @@ _PLACES: Dict[str, Tuple[str, Dict[str, str]]] = {
     "_np_squeeze": ("squeeze", {"axis": "axis"}),
     "_npi_concatenate": ("Concat", {"axis": "dim", "num_args": "num_args"}),
     "_npi_stack": ("stack", {"axis": "axis", "num_args": "num_args"}),
-    "_npi_flip": ("reverse", {"axis": "axis"}),
 }
 
 #: Codes of sizes for ``npx.reshape``, and those of ``Reshape``.
@@ -58,21 +56,29 @@ def classic(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     attrs = {name: text for name, text in node.attrs.items() if name != "is_int"}
     if node.op in _COMPARISONS:
-        chooses = all(taker.op in _CHOICES for taker in graph.takers(node.out))
-        return graph.new(_COMPARISONS[node.op], node, node.inputs, **attrs) if chooses else None
+        if not all(_takes_numbers(graph, taker, node.out) for taker in graph.takers(node.out)):
+            return None
+        return graph.new(_COMPARISONS[node.op], node, node.inputs, **attrs)
     if graph.dtype(node.out) != np.float32:
         return None
-    if node.op in _REDUCTIONS and node.get("initial") is None:
+    if node.op in _REDUCTIONS and node.get("initial") is None and node.get("axis") != ():
         given = {name: node.get(name) for name in ("axis", "keepdims") if node.get(name) is not None}
         return graph.new(_REDUCTIONS[node.op], node, node.inputs, **given)
     return graph.new(_NUMBERS[node.op], node, node.inputs, **attrs) if node.op in _NUMBERS else None
+
+
+def _takes_numbers(graph, taker, entry):
+    """Return whether an operator takes 0 and 1 for booleans, and returns the same."""
+    if taker.op in ("where", "_npi_where"):
+        return entry not in taker.inputs[1:]
+    return taker.op == "_npi_multiply" and np.float32 in map(graph.dtype, taker.inputs)
 
 
 def _reshaped(graph, node):
     sizes = node.get("newshape")
     sizes = sizes if isinstance(sizes, tuple) else (sizes,)
     codes = _CODES if node.op == "_npx_reshape" else {}
-    if node.get("order", "C") != "C" or any((n < -1 and n not in codes) or n == 0 for n in sizes):
+    plain = node.get("order", "C") == "C" and not node.get("reverse", False)
+    if not plain or any((n < -1 and n not in codes) or n == 0 for n in sizes):
         return None
-    shape = tuple(codes.get(n, n) for n in sizes)
-    return graph.new("Reshape", node, node.inputs, shape=shape, reverse=node.get("reverse", False))
+    return graph.new("Reshape", node, node.inputs, shape=tuple(codes.get(n, n) for n in sizes))
