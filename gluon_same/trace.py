@@ -1,5 +1,6 @@
 """Run a net on symbols, and record what each of its blocks receives and returns."""
 
+import threading
 from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
 from math import prod
@@ -247,15 +248,19 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         waiting.pop().outputs.extend(flat(outputs))
 
     plain, is_training = mx.autograd.Function.__call__, mx.autograd.is_training
+    own = threading.get_ident()  # other threads may run nets meanwhile
 
     def called(*args):
+        if threading.get_ident() != own:
+            return plain(*args)
         trace.custom = True
         with mx.autograd.pause(is_training()):  # MXNet would record symbols as arrays
             return plain(*args)
 
     def asked():
-        trace.mode = is_training()
-        return trace.mode
+        if threading.get_ident() == own:
+            trace.mode = is_training()
+        return is_training()
 
     with ExitStack() as stack:
         stack.enter_context(replaced(mx.autograd.Function, {"__call__": called}))

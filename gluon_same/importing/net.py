@@ -170,10 +170,8 @@ class ImportedNet(Saved):
     def _check_inputs(self, given: Sequence[Shape]) -> None:
         wanted_shapes = self.plan.input_shapes
         for index, (shape, wanted) in enumerate(zip(given, wanted_shapes)):
-            which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
-            if 0 in shape:
-                raise ValueError(f"{which} of shape {tuple(shape)} is empty, which MXNet does not allow")
             if not fits(shape, wanted):
+                which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
                 sizes = ", ".join("any" if n is None else str(n) for n in wanted)
                 raise ValueError(
                     f"{which} of shape {tuple(shape)} does not fit {self.name}, which requires ({sizes})"
@@ -189,6 +187,8 @@ class ImportedNet(Saved):
 
     def _why(self, given, error):
         shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
+        if any(0 in shape for shape in given):
+            return f"{self.name} cannot run on data of shape {shapes}: its operators require elements"
         if _NO_ELEMENTS.search(str(error)):
             return (
                 f"{self.name} cannot run on data of shape {shapes}: it selects none of some elements, "

@@ -38,8 +38,10 @@ def test_inputs_that_do_not_fit_are_refused(net):
         net(a)
     with pytest.raises(ValueError, match=r"input 1 of shape \(2, 3, 4\) does not fit net_?, which"):
         net(a, a)
-    with pytest.raises(ValueError, match=r"input 0 of shape \(0, 3, 4\) is empty"):
-        net(mx.nd.zeros((0, 3, 4)), b)
+    with pytest.raises(
+        ValueError, match=r"on data of shape \(0, 3, 4\), .* its operators require elements"
+    ):
+        net(mx.nd.array(np.zeros((0, 3, 4))), b)
     with pytest.raises(ValueError, match=r"cannot run on data of shape .* not all models support"):
         net(a, b[:, :3])
 
