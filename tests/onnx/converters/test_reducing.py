@@ -309,3 +309,10 @@ def test_running_products(tmp_path, exclusive, reverse):
     path = written(tmp_path / "open.onnx", text.replace("N, 5", "5, N"), version=26)
     with pytest.raises(ValueError, match="axis 1 depends on sizes"):
         import_model(path)
+
+
+@pytest.mark.parametrize("loss", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_losses_require_classes(tmp_path, loss):
+    text = f"net (float[5] x, int64[5] t) => (float y) {{ y = {loss}(x, t) }}"
+    with pytest.raises(ValueError, match="have one axis, and require samples and classes"):
+        import_model(written(tmp_path / "net.onnx", text))
