@@ -241,7 +241,7 @@ class EverySize(Saved):
 
     Parameters
     ----------
-    net : HybridBlock
+    net : Block
     make : callable
         Returns the block for given shapes.
     graphs : int

@@ -101,7 +101,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     Parameters
     ----------
     net : Block
-        A net of HybridBlocks. Containers such as ``nn.Sequential`` may be Blocks.
+        A net, also of Blocks that call operators of ``mx.nd`` or ``mx.np``.
     *input_shapes : tuple of int or NDArray
         Shape of each input, the batch first, or an array of that shape.
 
