@@ -25,7 +25,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     Parameters
     ----------
     net : Block
-        A net. Its code may read shapes and call operators of ``mx.nd`` or ``mx.np``, but not read numbers.
+        A net. Its code may read shapes, and call operators of ``mx.nd`` or ``mx.np``.
     *input_shapes : tuple of int or NDArray
         Shape of each input, the batch first, or an array of that shape. The batch size stays free.
         Without any shape, the block serves every size: at the first call with a new shape it makes the
