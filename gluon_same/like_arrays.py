@@ -1,5 +1,7 @@
 """Let symbols do what only arrays can, for nets whose code hybridized nets cannot run."""
 
+import sys
+import threading
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, wraps
 from math import prod
@@ -15,8 +17,8 @@ from .arrays import as_classic, in_mode, infer, output_of
 _BROADCAST = dict(add="add", sub="sub", mul="mul", truediv="div", mod="mod", pow="power", eq="equal")
 _BROADCAST.update(ne="not_equal", lt="lesser", le="lesser_equal", gt="greater", ge="greater_equal")
 
-#: Attributes of operators with any number of outputs.
-_COUNTS = {"num_outputs", "sections", "op_type"}
+#: Held during a trace, which replaces functions of MXNet. A trace may contain another one.
+_ONE = threading.RLock()
 
 
 @contextmanager
@@ -36,6 +38,14 @@ def symbols_like_arrays(
         Whether operators such as ``x + y`` broadcast their operands, for which all shapes are inferred.
     """
 
+    own = threading.get_ident()  # other threads may hybridize nets meanwhile
+
+    def foreign(symbol):
+        """Return whether another thread or a library's code asks, or an operator has several outputs."""
+        module = sys._getframe(2).f_globals.get("__name__", "")
+        library = module.startswith(("mxnet.", f"{__package__}."))
+        return library or threading.get_ident() != own or _of_several(symbol)
+
     def shape(symbol):
         used("shapes")
         return infer([symbol], shapes)[0]
@@ -43,22 +53,33 @@ def symbols_like_arrays(
     def items(plain):
         def item(symbol, key):
             keys = key if isinstance(key, tuple) else (key,)
-            if not all(map(_is_basic, keys)) or (keys is not key and _of_several(symbol)):
+            if not all(map(_is_basic, keys)) or (keys is not key and foreign(symbol)):
                 return plain(symbol, key)
             used("slices")
             if Ellipsis in keys:
                 at, (found,) = keys.index(Ellipsis), infer([symbol], shapes)
                 missing = len(found) - sum(k is not None for k in keys) + 1
                 keys = (*keys[:at], *[slice(None)] * missing, *keys[at + 1 :])
-            return in_mode(_sliced(as_classic(symbol), keys))
+            return _sliced(symbol, keys)
 
         return item
+
+    def rows(symbol):
+        if foreign(symbol):
+            return (output_of(symbol, i) for i in range(len(symbol.list_outputs())))
+        used("slices")
+        return (_sliced(symbol, (i,)) for i in range(symbol.shape[0]))
+
+    def length(symbol):
+        return len(symbol.list_outputs()) if foreign(symbol) else symbol.shape[0]
 
     def either(of_arrays, of_symbols):
         @wraps(of_arrays)
         def call(*args, **kwargs):
             if not _have_symbols([*args, *kwargs.values()]):
                 return of_arrays(*args, **kwargs)
+            if kwargs.get("out") is not None:
+                raise TypeError(f"{of_arrays.__name__}(out=) is not supported for a Symbol")
             used("operators")
             return of_symbols(*args, **kwargs)
 
@@ -66,7 +87,7 @@ def symbols_like_arrays(
 
     def operator(name, plain):
         def apply(x, y):
-            if isinstance(y, Symbol):
+            if isinstance(y, Symbol) and threading.get_ident() == own:
                 with suppress(mx.MXNetError, ValueError):
                     one, other = infer([x, y], shapes)
                     if one != other:
@@ -79,10 +100,10 @@ def symbols_like_arrays(
     Symbol, NumPySymbol = mx.sym.Symbol, mx.sym.np._Symbol
     sizes = dict(shape=shape, size=lambda x: prod(x.shape), ndim=lambda x: len(x.shape))
     new: Dict[str, Any] = {name: property(value) for name, value in sizes.items()}
-    new.update(__getitem__=items(output_of), __iter__=lambda x: (output_of(x, i) for i in range(len(x))))
+    new.update(__getitem__=items(output_of), __iter__=rows, __len__=length)
     for method, name in _BROADCAST.items() if broadcast else ():
         new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
-    with ExitStack() as stack:
+    with _ONE, ExitStack() as stack:
         stack.enter_context(replaced(Symbol, new))
         stack.enter_context(replaced(NumPySymbol, {"__getitem__": items(NumPySymbol.__getitem__)}))
         for module, common in _functions():
@@ -130,16 +151,20 @@ def _have_symbols(values: Iterable[Any]) -> bool:
 
 
 def _of_several(symbol):
-    """Return whether a symbol has several outputs, or is of an operator that may have several."""
-    return len(symbol.list_outputs()) > 1 or not _COUNTS.isdisjoint(symbol.list_attr())
+    """Return whether a symbol has several outputs, or is of an operator that splits into one part."""
+    if len(symbol.list_outputs()) > 1:
+        return True
+    attrs = symbol.list_attr()
+    return "1" in (attrs.get("num_outputs"), attrs.get("sections")) and "num_args" not in attrs  # a loop
 
 
 def _is_basic(key):
     return key is None or key is Ellipsis or type(key) in (int, slice)
 
 
-def _sliced(x: Any, keys: Tuple) -> Any:
+def _sliced(symbol: Any, keys: Tuple) -> Any:
     """Return basic slices of a symbol."""
+    x = as_classic(symbol)
     for axis, key in enumerate(keys):
         if key is None:
             x = mx.sym.expand_dims(x, axis=axis)
@@ -152,4 +177,7 @@ def _sliced(x: Any, keys: Tuple) -> Any:
             # Without a step, slice has no gradient of channels in oneDNN's layout.
             x = mx.sym.slice_axis(x, axis=axis, begin=part.start or 0, end=part.stop)
     gone = tuple(axis for axis, key in enumerate(keys) if isinstance(key, int))
-    return mx.sym.squeeze(x, axis=gone) if gone else x
+    x = in_mode(x)
+    if not gone:
+        return x
+    return (mx.sym.np if mx.util.is_np_array() else mx.sym).squeeze(x, axis=gone)

@@ -146,7 +146,7 @@ class Trace:
 
     def _run(self, sizes: Optional[Sizes]) -> None:
         self.calls: List[Call] = []
-        with _recorded(self, sizes), symbols_like_arrays(self.shapes, self.uses.add, self._broadcasts):
+        with symbols_like_arrays(self.shapes, self.uses.add, self._broadcasts), _recorded(self, sizes):
             self.structure, self.outputs = on_symbols(self.net, self.shapes)
         self.fixed = self.fixed or "shapes" in self.uses
         odd = [type(y).__name__ for y in self.outputs if not isinstance(y, mx.sym.Symbol)]

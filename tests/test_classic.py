@@ -46,7 +46,7 @@ KEPT = [
     lambda x, y: x < y, lambda x, y: x % 0.7, lambda x, y: x.var(axis=1),
     lambda x, y: mnp.concatenate([x, y], axis=None), lambda x, y: x[:, -1],
     lambda x, y: (x < y) * (y < 0.5), lambda x, y: mnp.where(x < 0, x < y, y > 0.5),
-    lambda x, y: mnp.sum(x, axis=()), lambda x, y: npx.reshape(x, (-1, 4), reverse=True),
+    lambda x, y: mnp.sum(x, axis=()), lambda x, y: npx.reshape(x, (-1, -2), reverse=True),
 ]  # fmt: skip
 
 EXPORTED = [

@@ -1,5 +1,7 @@
 """Code that hybridized nets cannot run is traced with given shapes."""
 
+import threading
+import time
 from functools import partial
 
 import mxnet as mx
@@ -136,6 +138,90 @@ def test_outputs_of_an_operator_are_picked_by_number(count):
     layer = nn.HybridLambda(lambda F, x: list(F.split(x, num_outputs=count, axis=1))[count // 2])
     trace = Trace(layer, [(2, 6, 4)])
     assert trace.shapes_of(trace.outputs) == ((2, 6 // count, 4),) and not trace.uses
+
+
+def step(x, state):
+    return x + state, x + state
+
+
+ROWS = [
+    lambda F, x: F.split(x, num_outputs=2, axis=2)[1][0],
+    lambda F, x: F.split(x, num_outputs=2, axis=2)[1][-2:],
+    lambda F, x: F.split_v2(x, 2, axis=2)[1][0],
+    lambda F, x: F.split_v2(x, (1,), axis=2)[1][1:],
+    lambda F, x: F.contrib.foreach(step, x, F.zeros_like(x[0]))[0][1],
+    lambda F, x: F.concat(*[2 * row for row in x], dim=0),
+    lambda F, x: sum(i * row for i, row in enumerate(x)) * len(x),
+    lambda F, x: F.stack(*reversed(x)),
+]
+
+
+@pytest.mark.parametrize("code", ROWS)
+def test_rows_are_those_of_arrays(code):
+    layer = nn.HybridLambda(code)
+    x, gradients = normal((2, 3, 4)), []
+    for block in (layer, specialize(layer, x.shape)):
+        x.attach_grad()
+        with mx.autograd.record(train_mode=False):
+            y = block(x)
+            loss = (y * y).sum()
+        loss.backward()
+        gradients.append((y, x.grad.copy()))
+    for a, b in zip(*gradients):
+        assert a.shape == b.shape
+        same(a, b)
+
+
+def test_one_element_of_numpy_mode_has_no_axes(numpy_mode):
+    layer = nn.HybridLambda(lambda F, x: mx.np.stack([x[0, 1, 2], x[0][1][-1]]) + x[1, 1, 1])
+    x = normal((2, 3, 4)).as_np_ndarray()
+    got = specialize(layer, x.shape)(x)
+    assert got.shape == (2,)
+    np.testing.assert_allclose(got.asnumpy(), layer(x).asnumpy(), rtol=1e-6)
+
+
+def test_results_in_place_are_refused():
+    def code(F, x):
+        y = x * 1
+        mx.nd.relu(y, out=y)
+        return y
+
+    with pytest.raises(ValueError, match=r"relu\(out=\) is not supported for a Symbol"):
+        Trace(nn.HybridLambda(code), [(2, 3)])
+
+
+def test_traces_of_several_threads_take_turns():
+    def code(F, x):
+        time.sleep(0.01)
+        return F.relu(x)[0] * mx.nd.ones_like(x).sum()
+
+    def work(count):
+        for _ in range(count):
+            layer = nn.HybridLambda(code)
+            try:
+                same(specialize(layer, (2, 3))(x), layer(x))
+            except Exception as error:
+                failures.append(error)
+
+    x, failures, before = normal((2, 3)), [], (vars(mx.nd)["relu"], mx.autograd.is_training)
+    threads = [threading.Thread(target=work, args=(count,)) for count in (3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert before == (vars(mx.nd)["relu"], mx.autograd.is_training)
+    assert not hasattr(mx.sym.var("x"), "shape")
+
+
+def test_blocks_for_every_size_serve_both_modes():
+    net = nn.HybridLambda(lambda F, x: 2 * x if mx.autograd.is_training() else x)
+    block, x = specialize(net), normal((2, 3))
+    for trained in (False, True, False, True):
+        with mx.autograd.train_mode() if trained else mx.autograd.predict_mode():
+            same(block(x), (1 + trained) * x)
+    with mx.autograd.train_mode():
+        same(deploy(net, x.shape, tune=False)(x), x)
 
 
 @pytest.mark.parametrize("key", [S[:, [0, 1]], S[:, True]])

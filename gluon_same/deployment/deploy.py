@@ -118,7 +118,8 @@ def deploy(
     if not shapes:
         given = dict(dtype=dtype, data=data, tune=tune, verbose=verbose, portable=portable)
         return EverySize(net, partial(deploy, **given), graphs)
-    trace = Trace(net, shapes)
+    with mx.autograd.predict_mode():
+        trace = Trace(net, shapes)
     context = ready(trace)
     onednn = _has_onednn(context, dtype, portable)
     batches = batches_of(data, shapes, context)
@@ -240,7 +241,8 @@ def _check_graph(net, check, ranked):
     if not found <= max(check.tolerance, TOLERANCE):
         raise ValueError(
             f"the results of {title(net)} and of its graph differ by {found:.1e} of the largest: its "
-            "code may use the len() of an array, or compute something else if F is mx.nd"
+            "code may compute something else if F is mx.nd. If the graph is right, first call "
+            "net.hybridize()"
         )
 
 

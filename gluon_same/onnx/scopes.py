@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, zip_longest
 from types import SimpleNamespace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
@@ -128,14 +128,18 @@ def _types_of(operator: str, domain: str, version: int) -> List[List[str]]:
 
     if not domain and version > defs.onnx_opset_version():
         return []
-    try:
-        schema: Any = defs.get_schema(operator, domain)  # the newest, which takes most types
+    try:  # the newest, which takes most types, and that of the file
+        newest, own = defs.get_schema(operator, domain), defs.get_schema(operator, version, domain)
     except defs.SchemaError:
         return []
     names = {"tensor(float)": "float32", "tensor(double)": "float64"}
-    kinds = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    taken = [kinds.get(each.type_str, [each.type_str]) for each in schema.inputs]
-    return [[names.get(each, each.partition("(")[2][:-1]) for each in types] for types in taken]
+
+    def taken(schema):
+        kinds = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+        return [kinds.get(each.type_str, [each.type_str]) for each in schema.inputs]
+
+    both = zip_longest(taken(newest), taken(own), fillvalue=())
+    return [sorted(names.get(x, x.partition("(")[2][:-1]) for x in {*new, *old}) for new, old in both]
 
 
 def printable(name: str) -> str:

@@ -220,6 +220,13 @@ def test_pads_crop_before_they_repeat(tmp_path, mode, pads):
     compared(model(tmp_path, code, weights), *CALLS)
 
 
+def test_pads_reflect_what_is_left(tmp_path):
+    code = 'y = Pad<mode: string = "reflect">(x, p)'
+    path = model(tmp_path, code, {"p": [0, 0, 0, -4, 0, 0, 0, 2]}, shape="1, 3, 5, 6")
+    with pytest.raises(ValueError, match=r"pads \(-4, 2\) with mode='reflect' need more than 6"):
+        import_model(path)
+
+
 def test_pads_of_some_axes(tmp_path):
     weights = {"p": [1, 0, 0, 2], "axes": [-1, 1]}
     compared(model(tmp_path, "y = Pad(x, p, , axes)", weights, 18), *CALLS)
