@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, wraps
 from math import prod
 from types import FunctionType
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 import mxnet as mx
 
@@ -106,9 +106,9 @@ def symbols_like_arrays(
     with _ONE, ExitStack() as stack:
         stack.enter_context(replaced(Symbol, new))
         stack.enter_context(replaced(NumPySymbol, {"__getitem__": items(NumPySymbol.__getitem__)}))
-        for module, common in _functions():
-            both = {name: either(vars(module)[name], function) for name, function in common.items()}
-            stack.enter_context(replaced(module, both))
+        for arrays, symbols, names in _functions():
+            pairs = {name: either(vars(arrays)[name], vars(symbols)[name]) for name in names}
+            stack.enter_context(replaced(arrays, pairs))
         yield
 
 
@@ -129,17 +129,17 @@ def replaced(owner: Any, new: Dict[str, Any]) -> Iterator[None]:
 
 
 @lru_cache(maxsize=None)
-def _functions() -> List[Tuple[Any, Dict[str, Callable]]]:
-    """Return MXNet's modules for arrays, and the functions on symbols that replace theirs."""
+def _functions() -> List[Tuple[Any, Any, Set[str]]]:
+    """Return MXNet's modules for arrays and for symbols, and the names of functions that both have."""
     pairs = [(mx.nd, mx.sym), (mx.np, mx.sym.np), (mx.npx, mx.sym.npx)]
     for name in ("contrib", "image", "linalg"):
         both = [(getattr(a, name, None), getattr(b, name, None)) for a, b in pairs[:3]]
         pairs += [(a, b) for a, b in both if a and b]
 
-    def public(module):
-        return {name: f for name, f in vars(module).items() if isinstance(f, FunctionType)}
+    def functions(module):
+        return {name for name, value in vars(module).items() if isinstance(value, FunctionType)}
 
-    return [(a, {name: f for name, f in public(b).items() if name in public(a)}) for a, b in pairs]
+    return [(a, b, functions(a) & functions(b)) for a, b in pairs]
 
 
 def _have_symbols(values: Iterable[Any]) -> bool:
