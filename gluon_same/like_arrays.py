@@ -37,7 +37,6 @@ def symbols_like_arrays(
     broadcast : bool
         Whether operators such as ``x + y`` broadcast their operands, for which all shapes are inferred.
     """
-
     own = threading.get_ident()  # other threads may hybridize nets meanwhile
 
     def foreign(symbol):
@@ -101,9 +100,9 @@ def symbols_like_arrays(
     sizes = dict(shape=shape, size=lambda x: prod(x.shape), ndim=lambda x: len(x.shape))
     new: Dict[str, Any] = {name: property(value) for name, value in sizes.items()}
     new.update(__getitem__=items(output_of), __iter__=rows, __len__=length)
-    for method, name in _BROADCAST.items() if broadcast else ():
-        new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
     with _ONE, ExitStack() as stack:
+        for method, name in _BROADCAST.items() if broadcast else ():
+            new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
         stack.enter_context(replaced(Symbol, new))
         stack.enter_context(replaced(NumPySymbol, {"__getitem__": items(NumPySymbol.__getitem__)}))
         for arrays, symbols, names in _functions():
