@@ -273,11 +273,11 @@ class EverySize(Saved):
         shapes = tuple(x.shape for x in given)
         key = shapes, mx.autograd.is_training() and self._modal
         block = self._sized.pop(key, None)
-        if block is None or block.mode not in (None, mx.autograd.is_training()):
+        if block is None:
             block = self._make(self._net, *shapes)
             if self._given is not None:
                 block.hybridize(*self._given[0], **self._given[1])
-            self.__dict__["_modal"] = block.mode is not None
+            self.__dict__["_modal"] = self._modal or block.mode is not None
             key = shapes, mx.autograd.is_training() and self._modal
         self._sized[key] = block  # last, because it is the most recently used one
         for oldest in list(self._sized)[: -self._graphs]:
