@@ -253,7 +253,7 @@ class EverySize(Saved):
         graphs = arguments.whole("graphs", graphs, 1)
         # The net is no child, so that hybridizing this block does not change it.
         self.__dict__.update(_net=net, _make=make, _graphs=graphs, _name=net.name, _prefix=net.prefix)
-        self.__dict__.update(_params=net.collect_params(), _sized={}, _given=None, _modal=False)
+        self.__dict__.update(_params=net.collect_params(), _sized={}, _given=None)
         self.__dict__.update(_reg_params=dict(self._params.items()))
 
     def __repr__(self) -> str:
@@ -271,15 +271,12 @@ class EverySize(Saved):
         if not given or isinstance(given[0], mx.sym.Symbol):
             return self._net(*args)
         shapes = tuple(x.shape for x in given)
-        key = shapes, mx.autograd.is_training() and self._modal
-        block = self._sized.pop(key, None)
-        if block is None:
+        block = self._sized.pop(shapes, None)
+        if block is None or block.mode not in (None, mx.autograd.is_training()):
             block = self._make(self._net, *shapes)
             if self._given is not None:
                 block.hybridize(*self._given[0], **self._given[1])
-            self.__dict__["_modal"] = self._modal or block.mode is not None
-            key = shapes, mx.autograd.is_training() and self._modal
-        self._sized[key] = block  # last, because it is the most recently used one
+        self._sized[shapes] = block  # last, because it is the most recently used one
         for oldest in list(self._sized)[: -self._graphs]:
             del self._sized[oldest]
         return block(*args)
