@@ -12,6 +12,7 @@ import mxnet as mx
 
 from . import _mxnet  # noqa: F401
 from .arrays import as_classic, in_mode, infer, output_of
+from .replacing import replaced
 
 #: MXNet's broadcasting operator for each operator of Python.
 _BROADCAST = dict(add="add", sub="sub", mul="mul", truediv="div", mod="mod", pow="power", eq="equal")
@@ -107,24 +108,8 @@ def symbols_like_arrays(
         stack.enter_context(replaced(NumPySymbol, {"__getitem__": items(NumPySymbol.__getitem__)}))
         for arrays, symbols, names in _functions():
             pairs = {name: either(vars(arrays)[name], vars(symbols)[name]) for name in names}
-            stack.enter_context(replaced(arrays, pairs))
+            stack.enter_context(replaced(vars(arrays), pairs))
         yield
-
-
-@contextmanager
-def replaced(owner: Any, new: Dict[str, Any]) -> Iterator[None]:
-    """Replace attributes of a class or a module."""
-    old = {name: vars(owner)[name] for name in new if name in vars(owner)}
-    try:
-        for name, value in new.items():
-            setattr(owner, name, value)
-        yield
-    finally:
-        for name in new:
-            if name in old:
-                setattr(owner, name, old[name])
-            else:
-                delattr(owner, name)
 
 
 @lru_cache(maxsize=None)

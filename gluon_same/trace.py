@@ -13,8 +13,9 @@ from mxnet.gluon import nn as stock
 from . import _mxnet  # noqa: F401
 from .arrays import as_classic, flat, in_mode, infer, read_by
 from .blocks import blocks_of, title
-from .like_arrays import replaced, symbols_like_arrays
+from .like_arrays import symbols_like_arrays
 from .nn.base import Windowed, windowed
+from .replacing import replaced
 
 Shape = Tuple[int, ...]
 #: Shape of the input of each call of a block; None if it is not known or depends on the batch.
@@ -264,7 +265,7 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(replaced(mx.autograd.Function, {"__call__": called}))
-        stack.enter_context(replaced(mx.autograd, {"is_training": asked}))
+        stack.enter_context(replaced(vars(mx.autograd), {"is_training": asked}))
         for block in trace.blocks:
             stack.callback(block.register_forward_pre_hook(enter).detach)
             stack.callback(block.register_forward_hook(leave).detach)

@@ -6,7 +6,10 @@ from mxnet import np as mnp
 from mxnet import npx
 
 from gluon_same import deploy, nn
+from gluon_same.classic import classic
+from gluon_same.graph import Graph
 from gluon_same.onnx import export_model
+from gluon_same.trace import Trace
 from small_nets import normal
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -18,7 +21,7 @@ def mean(x):
     return x.mean(axis=1, keepdims=True)
 
 
-#: Codes of nets whose graphs are classic afterwards.
+#: Codes of nets whose graphs are classic afterwards, but for where.
 CLASSIC = [
     lambda x, y: x + y, lambda x, y: x - mean(y), lambda x, y: x * mean(y), lambda x, y: y / (x * x + 1),
     lambda x, y: (x * x) ** y, lambda x, y: mnp.maximum(x, y) - mnp.minimum(x, 0.5),
@@ -35,7 +38,7 @@ CLASSIC = [
     lambda x, y: npx.reshape(x, (-2, -6, 2, 2, -4)),
     lambda x, y: x.transpose(), lambda x, y: mnp.transpose(x, (0, 2, 1)),
     lambda x, y: mnp.swapaxes(x, 0, 2),
-    lambda x, y: mnp.squeeze(x[:, 1:2], 1), lambda x, y: mnp.expand_dims(x, 1),
+    lambda x, y: x[:, -1], lambda x, y: mnp.squeeze(x[:, 1:2], 1), lambda x, y: mnp.expand_dims(x, 1),
     lambda x, y: mnp.concatenate([x, y], axis=-1), lambda x, y: mnp.stack([x, y], axis=1),
     lambda x, y: mnp.where(x < y, x, y), lambda x, y: mnp.where(x > 0.5, x, 1 - y),
     lambda x, y: (x >= y) * x + (x != y) * y, lambda x, y: npx.softmax(x, axis=1),
@@ -44,7 +47,7 @@ CLASSIC = [
 #: Those that keep operators of NumPy mode, because no classic one is the same.
 KEPT = [
     lambda x, y: x < y, lambda x, y: x % 0.7, lambda x, y: x.var(axis=1),
-    lambda x, y: mnp.concatenate([x, y], axis=None), lambda x, y: x[:, -1],
+    lambda x, y: mnp.concatenate([x, y], axis=None),
     lambda x, y: (x < y) * (y < 0.5), lambda x, y: mnp.where(x < 0, x < y, y > 0.5),
     lambda x, y: mnp.sum(x, axis=()), lambda x, y: npx.reshape(x, (-1, -2), reverse=True),
 ]  # fmt: skip
@@ -52,6 +55,15 @@ KEPT = [
 EXPORTED = [
     lambda x, y: mnp.matmul(x, mnp.swapaxes(y, 1, 2)), lambda x, y: mnp.dot(x[0], y[1].transpose()),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("code, kept", [(c, False) for c in CLASSIC] + [(c, True) for c in KEPT])
+def test_which_operators_become_classic(code, kept):
+    trace = Trace(nn.HybridLambda(lambda F, x, y: code(x, y)), [x.shape for x in arguments()])
+    graph = Graph(trace.symbol(), inputs=trace.shapes)
+    graph.rewrite(classic)
+    left = {node.op for node in graph.nodes() if node.op.startswith("_np")} - {"_npi_where"}
+    assert bool(left) == kept, left
 
 
 def arguments():

@@ -16,7 +16,7 @@ ROOT = Path(gluon_same.__file__).parent
 ORDER = [
     ("_compat",),
     ("_mxnet",),
-    ("progress", "files", "tables", "geometry"),
+    ("progress", "files", "tables", "geometry", "replacing"),
     ("arguments",),
     ("arrays", "blocks", "saving"),
     ("graph", "lowering"),

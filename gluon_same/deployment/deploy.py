@@ -229,7 +229,7 @@ def _check_error(net, dtype, found, traced, arrays, want):
 
 
 def _check_graph(net, check, ranked):
-    """Raise ValueError if a net's results are not those of its graph, as of code with ``len(x)``."""
+    """Raise ValueError if a net's results are not those of its graph, as of code with ``F is mx.nd``."""
     if getattr(net, "_active", False):  # hybridized, so that its results are those of a graph
         return
     try:

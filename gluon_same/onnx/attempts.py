@@ -216,11 +216,8 @@ class Import:
     def _attempt(self, values, places, sizes, alike, strict=False):
         placed = zip(places, sizes.items())
         inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
-        given = {self.names[i]: array for i, array in values.items()}
-        constants = {
-            **self.constants,
-            **{name: x.astype(self.dtypes[name]) for name, x in given.items()},
-        }
+        given = {self.names[i]: x.astype(self.dtypes[self.names[i]]) for i, x in values.items()}
+        constants = {**self.constants, **given}
         builder = Builder(self.model, self.custom, self.held.copy())
         self._builder, builder.again, builder.strict = builder, self.again, strict
         starts, outputs = builder.build(self.model.graph, inputs, self.weights, constants)

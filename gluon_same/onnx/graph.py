@@ -7,8 +7,9 @@ import numpy as np
 
 from .._compat import required, restore_onnx_mapping
 from ..arrays import in_thread
+from ..replacing import replaced
 from . import operators
-from .trace import Marked, replaced
+from .trace import Marked
 from .windows import MARK
 
 #: The operator set that MXNet's exporter writes, and the file format that belongs to it.
@@ -115,9 +116,9 @@ def _converted(marked, weights, dtypes, free):
         shapes = {name: s if name in weights else (None,) * len(s) for name, s in shapes.items()}
     registry = MXNetGraph.registry_
     # The newest operator set, which checks would assume, is not the one that is written.
-    unchecked = replaced(vars(checker), "check_graph", lambda graph: None)
-    right = replaced(vars(helper), "make_tensor", _right(helper.make_tensor))
-    with unchecked, right, replaced(registry, OPSET, operators.added(registry, OPSET, shapes)):
+    unchecked = replaced(vars(checker), {"check_graph": lambda graph: None})
+    right = replaced(vars(helper), {"make_tensor": _right(helper.make_tensor)})
+    with unchecked, right, replaced(registry, {OPSET: operators.added(registry, OPSET, shapes)}):
         sizes, how["opset_version"] = [shape for shape, _ in used.values()], OPSET
         return MXNetGraph().create_onnx_graph_proto(marked.symbol, {}, sizes, types, **how)
 

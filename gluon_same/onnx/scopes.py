@@ -111,7 +111,7 @@ def definition(
 
 
 def check_types(node: Any, domain: str, opsets: Dict[str, int], inputs: Sequence[Any]) -> None:
-    """Raise Unsupported for an input of a type that no version of the operator takes."""
+    """Raise Unsupported for a type that neither this version of an operator nor the newest takes."""
     taken = _types_of(node.op_type, domain, opsets.get(domain, 0))
     for place, (x, types) in enumerate(zip(inputs, taken)):
         dtype = getattr(x, "dtype", None)

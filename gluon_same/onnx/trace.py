@@ -3,7 +3,7 @@
 import itertools
 import threading
 import traceback
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Set, Tuple
 
 import mxnet as mx
@@ -18,6 +18,7 @@ from ..deployment.clean import SELECTS, fold_constants
 from ..geometry import Window
 from ..graph import Graph
 from ..lowering.steps import Operator, Plan
+from ..replacing import replaced
 from ..sized import Sized
 from ..trace import Trace
 from .windows import MARK
@@ -53,10 +54,11 @@ class Marked:
         with ExitStack() as stack:
             for block in blocks_of(net):
                 if isinstance(block, Sized):  # ONNX has no operator for the check of the size
-                    stack.enter_context(replaced(vars(block), "_checks", False))
-            plans = dict(plan_convolution=self._window, plan_pooling=self._window)
-            for name, plan in {**plans, "plan_deconvolution": self._transposed}.items():
-                stack.enter_context(replaced(vars(lowering), name, _here(plan, getattr(lowering, name))))
+                    stack.enter_context(replaced(vars(block), {"_checks": False}))
+            plans: Dict[str, Any] = dict.fromkeys(("plan_convolution", "plan_pooling"), self._window)
+            plans["plan_deconvolution"] = self._transposed
+            here = {name: _here(plan, getattr(lowering, name)) for name, plan in plans.items()}
+            stack.enter_context(replaced(vars(lowering), here))
             found = Trace(net, shapes)
         if dynamic and "shapes" in found.uses:
             raise ValueError(
@@ -199,20 +201,6 @@ def _here(plan, original):
         return (plan if known and threading.get_ident() == thread else original)(*args)
 
     return planned
-
-
-@contextmanager
-def replaced(owner: Any, name: Any, value: Any) -> Iterator[None]:
-    """Set an entry of a dict, such as the attributes of an object, and restore it."""
-    before = dict(owner)
-    owner[name] = value
-    try:
-        yield
-    finally:
-        if name in before:
-            owner[name] = before[name]
-        else:
-            del owner[name]
 
 
 def _pads(pairs):

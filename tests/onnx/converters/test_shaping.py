@@ -68,7 +68,7 @@ def test_an_open_axis_of_size_one_would_be_squeezed_as_well(tmp_path):
     )
 
 
-@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_padding_to_a_multiple(tmp_path, mode):
     text = f"""
         s = Shape(x) h = Gather(s, two) w = Gather(s, three)
@@ -83,7 +83,7 @@ def test_padding_to_a_multiple(tmp_path, mode):
             net(mx.nd.ones((1, 3, 2, 6)))
 
 
-@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_padding_around_and_to_a_multiple(tmp_path, mode):
     """Real-CUGAN's."""
     text = f"""s = Shape(x) h = Gather(s, two) m = Neg(h) p = Mod(m, four) q = Add(p, two)
