@@ -1,5 +1,6 @@
 """Let symbols do what only arrays can, for nets whose code hybridized nets cannot run."""
 
+import operator as python
 import sys
 import threading
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,6 +18,11 @@ from .replacing import replaced
 #: MXNet's broadcasting operator for each operator of Python.
 _BROADCAST = dict(add="add", sub="sub", mul="mul", truediv="div", mod="mod", pow="power", eq="equal")
 _BROADCAST.update(ne="not_equal", lt="lesser", le="lesser_equal", gt="greater", ge="greater_equal")
+
+#: Functions for arrays that symbols lack, by what they do: operators of Python.
+_OPERATORS = dict(add="add", subtract="sub", multiply="mul", divide="truediv", true_divide="truediv")
+_OPERATORS.update(modulo="mod", equal="eq", not_equal="ne", lesser="lt", lesser_equal="le")
+_OPERATORS.update(greater="gt", greater_equal="ge")
 
 #: Held during a trace, which replaces functions of MXNet. A trace may contain another one.
 _ONE = threading.RLock()
@@ -60,9 +66,23 @@ def symbols_like_arrays(
                 at, (found,) = keys.index(Ellipsis), infer([symbol], shapes)
                 missing = len(found) - sum(k is not None for k in keys) + 1
                 keys = (*keys[:at], *[slice(None)] * missing, *keys[at + 1 :])
-            return _sliced(symbol, keys)
+            return _sliced(symbol, within(symbol, keys))
 
         return item
+
+    def within(symbol, keys):
+        """Return keys without the bounds that lie beyond the ends, which arrays ignore."""
+        sizes: Iterable[int] = ()
+        with suppress(mx.MXNetError, ValueError):
+            (sizes,) = infer([symbol], shapes)
+        axes = [at for at, key in enumerate(keys) if key is not None]
+        fitted = list(keys)
+        for at, n in zip(axes, sizes):
+            if isinstance(keys[at], slice):
+                fitted[at] = _fitted(keys[at], n)
+        if fitted != list(keys):
+            used("shapes")
+        return tuple(fitted)
 
     def rows(symbol):
         if foreign(symbol):
@@ -101,6 +121,7 @@ def symbols_like_arrays(
     sizes = dict(shape=shape, size=lambda x: prod(x.shape), ndim=lambda x: len(x.shape))
     new: Dict[str, Any] = {name: property(value) for name, value in sizes.items()}
     new.update(__getitem__=items(output_of), __iter__=rows, __len__=length)
+    new.update(T=property(lambda x: x.transpose()), reshape=_reshape(Symbol.reshape))
     with _ONE, ExitStack() as stack:
         for method, name in _BROADCAST.items() if broadcast else ():
             new[f"__{method}__"] = operator(name, getattr(Symbol, f"__{method}__"))
@@ -109,6 +130,9 @@ def symbols_like_arrays(
         for arrays, symbols, names in _functions():
             pairs = {name: either(vars(arrays)[name], vars(symbols)[name]) for name in names}
             stack.enter_context(replaced(vars(arrays), pairs))
+        pairs = {name: either(vars(mx.nd)[name], getattr(python, to)) for name, to in _OPERATORS.items()}
+        pairs["concatenate"] = either(mx.nd.concatenate, _concatenate)
+        stack.enter_context(replaced(vars(mx.nd), pairs))
         yield
 
 
@@ -144,6 +168,26 @@ def _of_several(symbol):
 
 def _is_basic(key):
     return key is None or key is Ellipsis or type(key) in (int, slice)
+
+
+def _fitted(key, size):
+    """Return a slice without bounds beyond the ends of an axis."""
+    if (key.step or 1) < 0:  # MXNet ignores such bounds itself
+        return key
+    start = None if key.start is not None and key.start < -size else key.start
+    return slice(start, None if key.stop is not None and key.stop > size else key.stop, key.step)
+
+
+def _reshape(plain):
+    def reshape(symbol, *shape, **kwargs):
+        shapes = shape if not shape or isinstance(shape[0], (list, tuple)) else (shape,)
+        return plain(symbol, *shapes, **kwargs)
+
+    return reshape
+
+
+def _concatenate(arrays, axis=0, always_copy=True):
+    return mx.sym.concat(*arrays, dim=axis)
 
 
 def _sliced(symbol: Any, keys: Tuple) -> Any:

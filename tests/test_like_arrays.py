@@ -85,6 +85,17 @@ def test_basic_slices_are_those_of_arrays(key):
     np.testing.assert_array_equal(got, np.maximum(x.asnumpy(), 0)[key])
 
 
+@pytest.mark.parametrize("key", [S[:, :9], S[-9:, 1:], S[..., None, -20:4], S[:, 2:20, 0, ::2]])
+def test_bounds_beyond_the_ends_are_those_of_arrays(key):
+    layer = nn.HybridLambda(lambda F, x: F.relu(x)[key])
+    x = normal((2, 5, 9, 8))
+    block = specialize(layer, x.shape)
+    np.testing.assert_array_equal(block(x).asnumpy(), np.maximum(x.asnumpy(), 0)[key])
+    with pytest.raises(ValueError, match="is specialized for inputs of shape"):
+        block(normal((3, 5, 9, 8)))  # which the bounds may lie within
+    assert "shapes" not in Trace(nn.HybridLambda(lambda F, x: x[-2:, :5]), [x.shape]).uses
+
+
 def test_slices_serve_other_batches_and_have_gradients():
     net = stock.HybridSequential()
     net.add(nn.Conv2D(16, 3, padding="same"), nn.HybridLambda(lambda F, x: x[:, 3:11, ::2, 1:]))
@@ -260,6 +271,37 @@ class Attention(Block):
         )
         weights = mx.nd.softmax(scores.transpose((1, 2, 0)))
         return mx.nd.concat(mx.nd.batch_dot(weights, value), value, dim=-1)
+
+
+METHODS = [
+    lambda x: x.T,
+    lambda x: x.reshape(-1, 6),
+    lambda x: x.reshape(4, 3, 2),
+    lambda x: x.reshape((0, -1)),
+    lambda x: x.reshape(shape=(-1,)),
+    lambda x: mx.nd.add(mx.nd.subtract(x, 2), mx.nd.multiply(3, x)),
+    lambda x: mx.nd.divide(mx.nd.true_divide(x, 3), mx.nd.modulo(x, 2) + 1),
+    lambda x: mx.nd.greater(x, 0) + 2 * mx.nd.greater_equal(x, 1) + 4 * mx.nd.equal(x, x),
+    lambda x: mx.nd.lesser(x, 0) + 2 * mx.nd.lesser_equal(x, 1) + 4 * mx.nd.not_equal(x, 2),
+    lambda x: mx.nd.concatenate([x, 2 * x]),
+    lambda x: mx.nd.concatenate([x, 2 * x], axis=2),
+]
+
+
+@pytest.mark.parametrize("code", METHODS)
+def test_methods_and_functions_are_those_of_arrays(code):
+    x = mx.nd.round(3 * normal((2, 3, 4)))
+    block = specialize(BlockOf(code), x.shape)
+    assert block(x).shape == code(x).shape
+    same(block(x), code(x))
+
+
+class BlockOf(Block):
+    """Computes a function."""
+
+    def __init__(self, code):
+        super().__init__()
+        self.forward = code
 
 
 def test_blocks_call_operators_on_arrays():
