@@ -124,9 +124,12 @@ def _by_scales(x, places, scales, how, rois):
         new = [int(np.floor(np.float32(n) * scale)) for n in before]
         is_open = x.stored_shape[axis] is None
         shown = scale % 1 == 0 or not is_open or len(set(before)) > 1
-        whole = shown and all(n * scale == m for n, m in zip(before, new))
+        # Aligned corners depend on the sizes alone, and other positions on the digits of the scale.
+        aligned = how.positions == "align_corners"
+        exact = scale if aligned else np.float64(scale)
+        whole = shown and all(exact.dtype.type(n) * exact == m for n, m in zip(before, new))
         cropped = how.positions == "tf_crop_and_resize" and (scale != 1 or roi != (0, 1))
-        if cropped or (how.positions == "align_corners" and not whole):
+        if cropped or (aligned and not whole):
             # ONNX's tests and onnxruntime differ in what the size, or the last position, is.
             raise Unsupported(f"its scale {scale} with {how.positions}: use sizes instead")
         ratio = None if whole else float(scale)

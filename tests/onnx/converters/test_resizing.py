@@ -277,6 +277,15 @@ def test_nearest_positions_are_rounded_as_in_float32(tmp_path):
     compared(model(tmp_path, attributes, {"scales": [1, 1, 0.6, 0.7]}, shape), numbers(2, 3, 24, 32))
 
 
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_scales_that_are_whole_sizes_in_float32(tmp_path, mode):
+    """13 * 19 / 13 is below 19 in float64, if 19 / 13 was rounded to float32."""
+    path = model(
+        tmp_path, how(mode, "align_corners"), {"scales": [1, 1, 19 / 13, 27 / 11]}, "2, 3, 13, 11"
+    )
+    compared(path, numbers(2, 3, 13, 11))
+
+
 @pytest.mark.parametrize(
     "attributes", [how("linear"), how("cubic"), how("nearest", nearest_mode="floor")]
 )
