@@ -82,7 +82,7 @@ class Assembly(Inference):
         if unused:  # graphs would not check their sizes
             to = stored_dtype(results[0].dtype).name
             results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
-        final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(results, dtypes)]
+        final = [self._final(x, dtype or x.dtype) for x, dtype in zip(results, dtypes)]
         self.infer()
         needed = self._needed(final)
         steps = tuple(step for step in self._steps if needed.intersection(step.outputs))

@@ -130,8 +130,13 @@ def input_dtype(value: Any) -> np.dtype:
         raise ValueError(f"{value.name!r}: {error}") from None
 
 
-def output_dtype(value: Any) -> np.dtype:
-    """Return the dtype of an output. ZipMap's sequences of maps are arrays of their numbers."""
+def output_dtype(value: Any) -> Optional[np.dtype]:
+    """Return the dtype of an output, if it is declared.
+
+    ZipMap's sequences of maps are arrays of their numbers.
+    """
+    if not value.HasField("type"):
+        return None
     maps = value.type.HasField("sequence_type") and value.type.sequence_type.elem_type.HasField(
         "map_type"
     )

@@ -1,7 +1,7 @@
 """Values in an ONNX graph while it is imported: numbers that are known, and arrays at run time."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -258,6 +258,14 @@ def axis_of(axis: int, ndim: int) -> int:
     if not -ndim <= axis < max(ndim, 1):
         raise Unsupported(f"its axis {axis} does not fit data with {ndim} axes")
     return int(axis) % max(ndim, 1)
+
+
+def distinct(axes: Iterable[int], ndim: int) -> List[int]:
+    """Return axes counted from the first; raise if one is named twice."""
+    found = [axis_of(axis, ndim) for axis in axes]
+    if len(set(found)) < len(found):
+        raise Unsupported(f"its axes {found} are not distinct")
+    return found
 
 
 def known(x: Any, role: str) -> np.ndarray:

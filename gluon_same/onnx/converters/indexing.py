@@ -24,6 +24,7 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
     drop = indices.ndim == 0 and x.ndim > 1
     scalar = indices.ndim == 0 and x.ndim == 1
     axis = axis_of(axis, x.ndim)
+    _check_within(indices, x.shape[axis : axis + 1])
     if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
         index = int(known(indices, "index").item())
         return net.call(functions.element, x, index=index, axis=axis, drop=drop, scalar=scalar)
@@ -35,6 +36,7 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
 
 @converter("GatherElements")
 def gather_elements(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
+    _check_along(x, indices, axis)
     how = dict(axis=axis, rank=x.ndim, signed=_signed(indices))
     return net.call(functions.gather_elements, x, indices, **how)
 
@@ -42,6 +44,7 @@ def gather_elements(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
 @converter("GatherND")
 def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Data:
     count = _coordinates(indices)
+    _check_within(indices, x.shape[batch_dims : batch_dims + count])
     left = indices.ndim - 1 + x.ndim - batch_dims - count
     return net.call(
         functions.gather_nd, x, indices, ranks=(indices.ndim, left), batch_dims=batch_dims,
@@ -61,11 +64,31 @@ def _coordinates(indices):
     return indices.shape[-1]
 
 
+def _check_within(indices, sizes):
+    """Raise an error for known indices, one for each size along the last axis, beyond axes of sizes."""
+    if isinstance(indices, Known) and not indices.open and indices.first.size:
+        limits = np.array([np.inf if n is None else n for n in sizes])
+        each = indices.first.reshape(-1, len(sizes))
+        beyond = each[(each < -limits) | (each >= limits)]
+        if beyond.size:
+            raise Unsupported(f"its index {beyond[0]} is beyond axes of sizes {sizes}")
+
+
+def _check_along(x, indices, axis):
+    """Raise an error if there are no elements at indices for each element of the other axes."""
+    axis = axis_of(axis, x.ndim)
+    _check_within(indices, x.shape[axis : axis + 1])
+    pairs = [pair for i, pair in enumerate(zip(x.shape, indices.shape)) if i != axis]
+    if x.ndim != indices.ndim or any(None not in pair and pair[0] < pair[1] for pair in pairs):
+        raise Unsupported(f"its indices of shape {indices.shape} do not fit data of shape {x.shape}")
+
+
 @converter("Scatter")
 @converter("ScatterElements")
 def scatter_elements(
     net: Any, x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: _Reduction = "none"
 ) -> Data:
+    _check_along(x, indices, axis)
     return net.call(
         functions.scatter_elements, x, indices, updates, axis=axis, rank=x.ndim,
         reduction=_REDUCTIONS[reduction],
@@ -76,6 +99,7 @@ def scatter_elements(
 def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: _Reduction = "none") -> Data:
     if 0 in updates.shape:
         return net.array(x)
+    _check_within(indices, x.shape[: _coordinates(indices)])
     if not updates.ndim:  # which MXNet has with one axis
         indices = net.call("expand_dims", net.array(indices), axis=0)
     return net.call(
@@ -90,6 +114,8 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
     if not 0 < count <= _MOST_CLASSES:
         raise Unsupported(f"its depth is {count}")
     dtype, pair = compute_dtype(values.dtype), tuple(known(values, "values").tolist())
+    if len(pair) != 2:
+        raise Unsupported(f"it has {len(pair)} values, not one for zeros and one for ones")
     return net.call(
         functions.one_hot, indices, depth=count, axis=axis,
         rank=indices.ndim, values=pair, to=dtype.name, dtype=dtype, scalar=False,
@@ -134,6 +160,8 @@ def eye_like(net: Any, x: Data, *, dtype: Optional[int] = None, k: int = 0) -> D
 
 @converter("Trilu")
 def trilu(net: Any, x: Data, k: Any = None, *, upper: Flag = 1) -> Data:
+    if x.ndim < 2:
+        raise Unsupported(f"its data have {x.ndim} axes, not those of a matrix")
     diagonal = int(known(k, "k").item()) if isinstance(k, Known) else 0
     how = dict(rank=x.ndim, upper=bool(upper), diagonal=diagonal)
     return net.call(functions.trilu, x, k if isinstance(k, Data) else None, **how, scalar=False)

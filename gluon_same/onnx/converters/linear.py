@@ -50,6 +50,8 @@ def gemm(
 ) -> Data:  # fmt: skip
     if a.dtype.kind != "f":
         raise Unsupported("MXNet has no such product of whole numbers: use MatMul")
+    if c is not None and c.ndim > 2:
+        raise Unsupported(f"its input to add has {c.ndim} axes, more than a product of matrices")
     fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))
     if fits and not transA and b.dtype.kind == "f":
         weight = b if transB else b.changed(np.transpose)

@@ -12,7 +12,7 @@ from ..values import Data, Flag, Ints, Known, axis_of
 from .pooling import Pooled, average_pool
 from .reducing import axes_of
 from .shapes import cast_to
-from .windows import Attributes
+from .windows import Attributes, check_by_channel
 
 
 @converter("LayerNormalization")  # onnxruntime writes it for older operator sets, too
@@ -36,6 +36,7 @@ def layer_normalization(
 
 @converter("InstanceNormalization", 6)
 def instance_normalization(net: Any, x: Data, scale: Any, offset: Any, *, epsilon: float = 1e-5) -> Data:
+    check_by_channel(x, scale, offset)
     # MXNet's InstanceNorm is slower than GroupNorm, and adds up in float32, which loses digits.
     channels = x.shape[1]
     if isinstance(scale, Known) and isinstance(offset, Known) and channels is not None:

@@ -15,7 +15,9 @@ _TYPES = {0: np.uint8, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16}
 
 def _placed(net, x, scale, zero, axis, block):
     """Return scale and zero point, and the axis along which they are, by ``functions.along``."""
-    given = [scale, zero]
+    given, shapes = [scale, zero], {scale.shape, scale.shape if zero is None else zero.shape}
+    if len(shapes) > 1 and shapes != {(), (1,)}:
+        raise Unsupported(f"its scale of shape {scale.shape} and zero point of shape {zero.shape}")
     if scale.ndim < 2:
         each = scale.ndim == 1 and scale.shape != (1,)
         return [*map(_stored, given)], axis_of(axis, x.ndim) if each else None

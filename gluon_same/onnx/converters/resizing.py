@@ -92,13 +92,19 @@ def resize(
 
 
 @converter("Upsample", 9)
+def upsample(net: Any, x: Data, scales: Any, *, mode: str = "nearest") -> Data:
+    if isinstance(scales, Known) and scales.first.min(initial=1) < 1:
+        raise Unsupported(f"its scales {scales.first.tolist()} are below 1: use Resize")
+    return resize_10(net, x, scales, mode=mode)
+
+
 @converter("Resize", 10)
 def resize_10(net: Any, x: Data, scales: Any, *, mode: str = "nearest") -> Data:
     how = dict(coordinate_transformation_mode="asymmetric", nearest_mode="ceil_if_smaller")
     return resize(net, x, None, scales, mode=mode, **how)
 
 
-once_attributes("Upsample", 7, resize_10, scales="scales")
+once_attributes("Upsample", 7, upsample, scales="scales")
 
 
 def _ratios(x: Data, places: Sequence[int], scales: Known) -> Optional[Known]:

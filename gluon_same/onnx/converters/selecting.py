@@ -23,10 +23,11 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
         x, axis = net.call("reshape", x, shape=(-1,), scalar=False), 0
     axis = axis_of(axis, x.ndim)
     if isinstance(condition, Known) and not condition.open:
-        kept = np.flatnonzero(condition.array)
+        kept = np.flatnonzero(condition.array[: x.shape[axis]])
         if not kept.size:
             raise Unsupported(EMPTY)
-        return net.call(functions.gather, x, Known([kept]), axis=axis, scalar=False)
+        among = 0 if x.shape[axis] is None else None
+        return net.call(functions.gather, x, Known([kept]), axis=axis, among=among, scalar=False)
     condition = net.array(condition)
     shapes = x.each(lambda _, s: (*s[:axis], None, *s[axis + 1 :]))
     return _selected(net, condition, shapes, functions.compress, x, condition, axis=axis, scalar=False)

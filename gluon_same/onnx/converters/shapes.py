@@ -13,7 +13,7 @@ from ..pending import Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
-from ..values import FIX, Data, Flag, Known, Limited, Unsupported, compute_dtype, known, numbers
+from ..values import FIX, Data, Flag, Known, Limited, Unsupported, axis_of, compute_dtype, known, numbers
 
 
 @converter("Shape")
@@ -165,7 +165,7 @@ once_attributes("Reshape", 1, reshape, shape="shape")
 def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
     if axis == 1 and x.ndim > 1:
         return net.block(nn.Flatten(prefix=net.prefix()), x)
-    axis = axis + x.ndim if axis < 0 else axis
+    axis = axis_of(axis, x.ndim + (axis == x.ndim))
     wanted = [(prod(s[:axis]), prod(s[axis:])) for s in x.trials]
     return reshaped(net, x, wanted)
 

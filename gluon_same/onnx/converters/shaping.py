@@ -12,7 +12,7 @@ from ..codes import MOST_AXES
 from ..pending import Unfolded
 from ..registry import converter, once_attributes
 from ..reshaping import repeated, reshaped
-from ..values import EMPTY, Data, Known, Unsupported, axis_of, known, numbers
+from ..values import EMPTY, Data, Known, Unsupported, axis_of, distinct, known, numbers
 from .reducing import axes_of
 from .shapes import shape as shape_of
 from .slicing import slice_
@@ -145,7 +145,7 @@ def unsqueeze(net: Any, x: Data, axes: Any) -> Data:
     rank = x.ndim + len(given)
     if x.ndim == 0:
         return net.call("reshape", x, shape=(1,) * rank, scalar=False)
-    for axis in sorted(axis_of(axis, rank) for axis in given):
+    for axis in sorted(distinct(given, rank)):
         x = net.call("expand_dims", x, axis=axis)
     return x
 
@@ -156,6 +156,8 @@ once_attributes("Unsqueeze", 1, unsqueeze, axes="axes")
 @converter("Tile", 6)
 def tile(net: Any, x: Data, repeats: Any) -> Data:
     times = numbers(repeats, "repeats")
+    if times.shape != (x.ndim,):
+        raise Unsupported(f"its repeats of shape {times.shape} do not fit data with {x.ndim} axes")
     each = [part.open for part in times.elements()]
     fixed = tuple(1 if opened else int(k) for opened, k in zip(each, times.first))
     if min(fixed, default=1) < 1:

@@ -8,7 +8,7 @@ import numpy as np
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, reshaped
-from ..values import EMPTY, FIX, UNLIMITED, Data, Known, Limited, Unsupported, axis_of, known, numbers
+from ..values import EMPTY, FIX, UNLIMITED, Data, Known, Limited, Unsupported, distinct, known, numbers
 
 #: Axes of an array that MXNet's ``slice`` takes.
 _MOST_AXES = 5
@@ -17,7 +17,7 @@ _MOST_AXES = 5
 @converter("Slice", 10)
 def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     given = range(x.ndim) if axes is None else known(axes, "axes").ravel()
-    where = [axis_of(axis, x.ndim) for axis in given]
+    where = distinct(given, x.ndim)
     sizes = [x.shape[axis] for axis in where]
     # A limit beyond the end of an axis makes no difference.
     most = np.inf if None in sizes else max([n for n in sizes if n], default=0)

@@ -184,6 +184,14 @@ def convolved(x: Any, w: Any, b: Any, window: Dict[str, Any]) -> Placed:
     return Placed(x, w.shape[2:], window)
 
 
+def check_by_channel(x: Data, *parameters: Any) -> None:
+    """Raise an error if there is not one number for each channel of data."""
+    channels = x.shape[1] if x.ndim > 1 else 1
+    for each in parameters:
+        if each.ndim != 1 or (None not in (each.shape[0], channels) and each.shape[0] != channels):
+            raise Unsupported(f"its input of shape {each.shape} does not fit data of shape {x.shape}")
+
+
 def weights_of(weight: Any, bias: Any) -> Dict[str, Any]:
     """Return the weights of a layer by their names."""
     return {"weight": weight, **({} if bias is None else {"bias": bias})}
@@ -236,6 +244,7 @@ def batch_normalization(
     if training_mode or not spatial:
         raise Unsupported("only inference with one mean for each channel is supported")
     weights = {"gamma": scale, "beta": offset, "running_mean": mean, "running_var": variance}
+    check_by_channel(x, *weights.values())  # MXNet would read beyond them
     if not all(isinstance(each, Known) for each in weights.values()):
         return net.call(functions.batch_norm, x, *weights.values(), epsilon=epsilon, ndim=x.ndim)
     how = dict(epsilon=epsilon, momentum=momentum, in_channels=mean.shape[0])
