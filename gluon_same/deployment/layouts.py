@@ -14,7 +14,7 @@ from .clean import RESHAPES
 SOFTMAX = {"softmax", "log_softmax"}
 
 #: Operators whose results are in plain memory.
-PLAIN = {"batch_dot", "dot", "linalg_gemm2", "FullyConnected", "Embedding", *SOFTMAX}
+PLAIN = {"batch_dot", "dot", "linalg_gemm2", "FullyConnected", "Embedding", "take", *SOFTMAX}
 
 #: Operators whose results may be in oneDNN's blocked layout.
 ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}

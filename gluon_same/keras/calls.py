@@ -9,6 +9,7 @@ from mxnet.gluon import HybridBlock
 from .. import nn
 from ..importing import functions
 from ..importing.block import Function, output_shapes
+from ..importing.embedding import Embedding
 from . import graph
 from .arguments import NoBuilder, Unsupported
 from .layers import STRINGS, UNSUPPORTED, Lowered, Request
@@ -23,7 +24,7 @@ from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stor
 from .weights import LayerWeights, keep_to_inference
 
 #: Blocks that arrays with different numbers of axes share.
-_OF_ANY_RANK = (nn.Dense, nn.Embedding, nn.LayerNorm)
+_OF_ANY_RANK = (nn.Dense, Embedding, nn.LayerNorm)
 
 _OF_OTHER_ARRAYS = (
     "its calls receive different numbers of arrays: give all of them initial states, such as zeros, "

@@ -402,6 +402,18 @@ def test_a_reversible_embedding_embeds(tmp_path, tied):
     np.testing.assert_array_equal(net(mx.nd.array([[4, 0, 1, 4]])).asnumpy()[0], table[[4, 0, 1, 4]])
 
 
+@pytest.mark.parametrize("index", [5, -1])
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_an_index_beyond_an_embedding_is_an_error(tmp_path, hybridize, index):
+    words = layer("Embedding", "words", "image", input_dim=5, output_dim=3)
+    files = write(tmp_path, functional(image(None), words), words={"embeddings": (5, 3)})
+    net = load_model(files, layout="NHWC")
+    net.hybridize(hybridize)
+    assert net(mx.nd.array([[4, 0]])).shape == (1, 2, 3)
+    with pytest.raises(mx.MXNetError, match="indices out of bound"):
+        net(mx.nd.array([[4, index]])).asnumpy()
+
+
 @pytest.mark.parametrize("reversed_first", [False, True])
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_reversible_embedding_returns_scores(tmp_path, tied, reversed_first):

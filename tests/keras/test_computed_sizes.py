@@ -138,3 +138,15 @@ def test_steps_that_an_array_does_not_have(tmp_path):
     net = load_model(write(tmp_path, functional(image(None, 6), made)), layout="NHWC")
     with pytest.raises(mx.MXNetError, match="out of bound"):
         net(mx.nd.zeros((1, 4, 6))).asnumpy()
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_rows_that_a_table_does_not_have(tmp_path, index):
+    table = np.arange(6.0).reshape(3, 2)
+    made = computed("rows", "ids", "gather")
+    made["inbound_nodes"] = [["_CONSTANT_VALUE", -1, table.tolist(), {"indices": ["ids", 0, 0]}]]
+    net = load_model(write(tmp_path, functional(image(4), IDS, made)), layout="NHWC")
+    got = net(mx.nd.array([[2, 0, 1, 0]])).asnumpy()
+    np.testing.assert_array_equal(got, table[[[2, 0, 1, 0]]])
+    with pytest.raises(mx.MXNetError, match="out of bound"):
+        net(mx.nd.array([[0, index, 0, 0]])).asnumpy()

@@ -8,6 +8,7 @@ from mxnet.gluon import HybridBlock
 
 from ... import nn
 from ...importing import functions
+from ...importing.embedding import Embedding
 from ..arguments import Unsupported, words
 from ..values import Shape, Value, channels_first, keras_order, product, replaced, same_memory
 from .activations import activation, is_nonnegative
@@ -126,7 +127,7 @@ def _repeat_vector(request: Request, x: Value) -> Lowered:
 @builds("Embedding", "ReversibleEmbedding")
 def _embedding(request: Request, x: Value) -> Lowered:
     size, units = request.whole("input_dim"), request.whole("output_dim")
-    block = nn.Embedding(size, units, prefix=request.prefix)
+    block = Embedding(size, units, prefix=request.prefix)
     weights: Tuple[Weight, ...] = (weight_of("embeddings", block.weight),)
     name, cap = "weight", request.optional_number("logit_soft_cap")
     request.ignore("reverse_dtype")
@@ -145,12 +146,12 @@ def _embedding(request: Request, x: Value) -> Lowered:
     return Lowered(block, *axes, weights=weights, masks=masks, takes=None, gives="float32")
 
 
-def _of_reverse(block: nn.Embedding, array: Any) -> Assignments:
+def _of_reverse(block: Embedding, array: Any) -> Assignments:
     """Return the weight that an embedding has if it is called in reverse."""
     return [(each, array.T) for name, each in block.params.items() if name.endswith("reverse_weight")]
 
 
-def _scores(request: Request, name: str, cap: Optional[float], block: nn.Embedding) -> HybridBlock:
+def _scores(request: Request, name: str, cap: Optional[float], block: Embedding) -> HybridBlock:
     """Return the block of an embedding's call in reverse, which shares a parameter with it."""
     shape = block.weight.shape
     block.params.get(name, shape=shape)

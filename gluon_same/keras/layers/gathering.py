@@ -104,7 +104,7 @@ def _gather(
         ndim = len(x.shape) + indices.rank - (1 if table else 2)
         how = dict(ndim=ndim, takes=None, gives="float32" if table else x.dtype)
         if table:
-            return op.in_keras_order(functions.gather, x, indices, **how)
+            return op.in_keras_order(functions.gather, x, indices, among=x.shape[0], **how)
         how.update(ranks=(indices.rank + 1, ndim), signed=1)
         return op.in_keras_order(functions.gather_in_batch, x, indices, **how)
     place = axis_of(op, x, 0 if axis is None else axis)

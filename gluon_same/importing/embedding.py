@@ -1,0 +1,17 @@
+"""A layer that looks up rows of a table."""
+
+from typing import Any
+
+from mxnet.gluon import nn as stock
+
+__all__ = ["Embedding"]
+
+
+class Embedding(stock.Embedding):
+    """Gluon's ``Embedding``, but an index that the table lacks raises an error, as in Keras.
+
+    Gluon takes the first or the last row instead.
+    """
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
+        return F.take(weight, x, axis=0, mode="raise")
