@@ -64,6 +64,7 @@ class Assembly(Inference):
         for each in inputs:
             data = self._new(None, compute_dtype(each.dtype), not each.trials[0])
             data.index = each.place
+            data.doubts.update(each.doubts)
             shape = each.trials[0]
             few = len(shape) < 2 and sum(shape) <= _MOST_FLOATS and len(set(each.trials)) == 1
             data.source = each.place if few or each.dtype.kind in "iub" else None

@@ -151,10 +151,11 @@ class Builder(Assembly):
         known = {**around, **initializers_of(graph)}
         given = {name: x.array for name, x in known.items() if name not in outer}
         given.update(values or {})
-        more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
+        more = [Input(name, x.dtype, tuple(x.trials), None, x.doubts) for name, x in outer.items()]
         inner = Builder(self._model, self.custom, self.weights)
         inner.opsets, inner.again, inner.strict = self._scope.opsets, self.again, self.strict
         starts, outputs = inner.build(graph, [*inputs, *more], given)
+        self.reads_doubts |= inner.reads_doubts
         if inner.problems:
             self.problems.update(inner.problems)
             raise _Rejected

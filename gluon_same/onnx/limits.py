@@ -45,7 +45,12 @@ def may_be_bounded(operator: str, inputs: Sequence[Any]) -> bool:
 def may_be_resized(operator: str, inputs: Sequence[Any]) -> bool:
     """Return whether a result may have another shape at sizes that are not tried."""
     limited = any(x.limit < np.inf for x in inputs)
-    return (operator in _SIZED and limited) or any(x.resized for x in inputs)
+    return (operator in _SIZED and limited) or any(x.resized for x in inputs) or _cuts(operator, inputs)
+
+
+def _cuts(operator, inputs):
+    """Return whether an operator cuts to open bounds. Those that are tried may be beyond the end."""
+    return operator == "Slice" and any(x.open for x in inputs[1:])
 
 
 def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
@@ -189,7 +194,7 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     limit = min((x.limit for x in inputs), default=np.inf)
     if not any(x.open for x in inputs) or not result.first.size:
         return limit
-    if operator in _PICKS or (limit < np.inf and operator not in _MOVES):
+    if operator in _PICKS or _cuts(operator, inputs) or (limit < np.inf and operator not in _MOVES):
         return 0
     if operator in ("ArgMax", "ArgMin"):
         return limit if result.open else 0

@@ -293,3 +293,4 @@ class Input(NamedTuple):
     dtype: np.dtype
     trials: Tuple[Sizes, ...]  # shape at each trial of the open sizes
     place: Optional[int]  # among all inputs of the model; None in a subgraph
+    doubts: Dict[int, List[Callable[[], None]]] = {}  # as of Data

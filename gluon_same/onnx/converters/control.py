@@ -67,7 +67,8 @@ def _counted(net: Any, count: Known, condition: Any, carried: Sequence[Any], bod
     arrays: List[Data] = [net.array(x) for x in carried]
     names = [each.name for each in body.input]
     trials = [tuple(x.trials) for x in arrays]
-    given = [Input(n, x.dtype, each, None) for n, x, each in zip(names[2:], arrays, trials)]
+    pairs = zip(names[2:], arrays, trials)
+    given = [Input(name, x.dtype, each, None, x.doubts) for name, x, each in pairs]
     given.append(Input(names[0], np.dtype(np.int64), ((),) * len(step.trials), None))
     always = condition is None or bool(known(condition, "condition").item())
     block, outer, outputs = net.nested(body, given, {names[1]: np.array(True)}, first=1)
@@ -89,11 +90,12 @@ def scan(
     count = len(inputs) - num_scan_inputs
     arrays: List[Data] = [net.array(x) for x in inputs]
     scanned = _scanned(scan_input_axes, scan_input_directions, [x.ndim for x in arrays[count:]])
-    shapes = [x.trials for x in arrays[:count]]
-    pairs = zip(arrays[count:], (how.axis for how in scanned))
-    shapes += [[(*s[:axis], *s[axis + 1 :]) for s in x.trials] for x, axis in pairs]
-    names = [each.name for each in body.input]
-    given = [Input(n, x.dtype, tuple(shape), None) for n, x, shape in zip(names, arrays, shapes)]
+    names = iter(each.name for each in body.input)
+    given = [Input(next(names), x.dtype, tuple(x.trials), None, x.doubts) for x in arrays[:count]]
+    for x, axis in zip(arrays[count:], (how.axis for how in scanned)):
+        shapes = tuple((*shape[:axis], *shape[axis + 1 :]) for shape in x.trials)
+        doubts = {each - (each > axis): calls for each, calls in x.doubts.items() if each != axis}
+        given.append(Input(next(names), x.dtype, shapes, None, doubts))
     block, outer, outputs = net.nested(body, given)
     how = scanned, scan_output_axes, scan_output_directions
     return _stepped(net, block, arrays[:count], arrays[count:], outer, outputs, *how)

@@ -142,7 +142,8 @@ def topk(
     if count is None and every and limited:
         nothing = (None,) * x.ndim
         end = (*nothing[:axis], limit, *nothing[axis + 1 :])
-        values, order = (net.call("slice", y, begin=nothing, end=end) for y in (values, order))
+        both = (net.call("slice", y, begin=nothing, end=end) for y in (values, order))
+        values, order = (net.doubtful(y, axis) for y in both)
     elif count is None and not every:
         begin, axes = (Known([np.array([n])]) for n in (0, axis))
         values, order = (slice_(net, y, begin, counts, axes) for y in (values, order))

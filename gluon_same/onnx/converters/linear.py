@@ -14,7 +14,7 @@ from .windows import weights_of
 
 @converter("MatMul")
 def matmul(net: Any, a: Any, b: Any) -> Data:
-    if isinstance(b, Known) and b.ndim == 2 and a.ndim > 1 and b.dtype.kind == "f":
+    if _is_fixed(b) and b.ndim == 2 and a.ndim > 1 and b.dtype.kind == "f":
         return dense(net, a, b.changed(np.transpose))
     return _einsum(net, *functions.matmul_labels(a.shape, b.shape), a, b)
 
@@ -52,7 +52,7 @@ def gemm(
         raise Unsupported("MXNet has no such product of whole numbers: use MatMul")
     if c is not None and c.ndim > 2:
         raise Unsupported(f"its input to add has {c.ndim} axes, more than a product of matrices")
-    fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))
+    fits = isinstance(a, Data) and _is_fixed(b) and (c is None or _is_bias(c, b, transB))
     if fits and not transA and b.dtype.kind == "f":
         weight = b if transB else b.changed(np.transpose)
         weight = weight if alpha == 1 else weight.changed(lambda w: w * w.dtype.type(alpha))
@@ -64,7 +64,11 @@ def gemm(
 
 def _is_bias(c, b, transposed):
     units = b.shape[0] if transposed else b.shape[1]
-    return isinstance(c, Known) and c.array.size == units and c.shape in ((units,), (1, units))
+    return _is_fixed(c) and c.first.size == units and c.shape in ((units,), (1, units))
+
+
+def _is_fixed(x):
+    return isinstance(x, Known) and not x.open
 
 
 def dense(net: Any, x: Data, weight: Known, bias: Optional[Known] = None) -> Data:

@@ -166,6 +166,9 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
     if axis == 1 and x.ndim > 1:
         return net.block(nn.Flatten(prefix=net.prefix()), x)
     axis = axis_of(axis, x.ndim + (axis == x.ndim))
+    if x.doubts:  # without the sizes in doubt
+        x = net.call(functions.merge_axes, x, first=axis, count=x.ndim - axis, rank=x.ndim)
+        return net.call(functions.merge_axes, x, first=0, count=axis, rank=axis + 1)
     wanted = [(prod(s[:axis]), prod(s[axis:])) for s in x.trials]
     return reshaped(net, x, wanted)
 
