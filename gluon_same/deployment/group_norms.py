@@ -34,6 +34,8 @@ def normalize_groups(graph: Graph, node: Node, by_rows: bool = False) -> Optiona
     before = (graph.shape(source.inputs[0]) if source.op in RESHAPES else ()) or shape
     if before[0] == batch and len(before) > 1 and before[1] % groups == 0:
         channels = before[1]  # of the image, which files split into groups
+    else:
+        before = shape
     values: Any = map(graph.param, node.inputs[1:])
     gamma, beta = (np.repeat(np.tile(each, batch), channels // groups) for each in values)
     rows, count = batch * groups, int(np.prod(shape[1:])) // groups

@@ -58,7 +58,8 @@ class Steps(HybridBlock):
             return results[begin:] + more or [F.identity(states[0])], results[:begin]
 
         results, last = foreach(F, one, parts, states)
-        return [*last, *(_last(F, *each) for each in zip(flat(results), self._stacked))]
+        last = [*last, *(_last(F, *each) for each in zip(flat(results), self._stacked))]
+        return last if len(last) > 1 else last[0]  # as MXNet returns one result of a hybridized block
 
 
 def _first(F, x, how):

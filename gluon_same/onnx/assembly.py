@@ -176,7 +176,8 @@ class Assembly(Inference):
         for x, result in zip(made, results):
             x.source, x.key, x.blocked = source, key, blocked
             # MXNet names results after operators. A group of results has no name.
-            x.transposed = (result.name or "").rstrip("0123456789").endswith("transpose")
+            operator = (result.name or "").rstrip("0123456789")
+            x.transposed, x.joined = operator.endswith("transpose"), operator.endswith("concat")
         self.doubt(inputs, made, results if known_shapes is None else None)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]

@@ -222,6 +222,7 @@ def _one_hot(indices, depth, values, axis=-1):
     count = int(depth.item())
     if count * indices.size > MOST:
         raise ValueError(f"its value has more than {MOST} elements")
+    indices = indices.astype(np.int64)
     hot = np.expand_dims(indices + count * (indices < 0), -1) == np.arange(count)
     return [np.moveaxis(values[hot.astype(int)], -1, axis)]
 

@@ -189,7 +189,7 @@ class Data:
         self.node = ""  # the node that computes it, for messages
         self.key = ""  # the net's name of the block that computes it
         self.blocked = False  # whether oneDNN may hold it in blocks of channels, as after convolutions
-        self.transposed = False  # whether MXNet's ``transpose`` computes it
+        self.transposed = self.joined = False  # whether MXNet's ``transpose`` or ``concat`` computes it
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.base: Optional[Data] = None  # an array that it repeats along axes, new ones at the end
         self.filled = False  # whether all its elements are one number that is not 0

@@ -263,6 +263,9 @@ def trilu(F: Any, x: Any, *k: Any, rank: int, upper: bool, diagonal: int = 0) ->
 
     The diagonal, which belongs to both, is a number or an array ``k`` of one element.
     """
+    if rank > 5:  # more than MXNet's ``where`` takes
+        y = trilu(F, merge_axes(F, x, 0, rank - 2, rank), *k, rank=3, upper=upper, diagonal=diagonal)
+        return F.reshape_like(y, x)
     offset = F.broadcast_sub(indices_along(F, x, -1, rank), indices_along(F, x, -2, rank)) - diagonal
     for each in k:
         offset = F.broadcast_sub(offset, F.reshape(F.cast(each, dtype="int64"), shape=(1,) * rank))

@@ -116,6 +116,8 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
     dtype, pair = compute_dtype(values.dtype), tuple(known(values, "values").tolist())
     if len(pair) != 2:
         raise Unsupported(f"it has {len(pair)} values, not one for zeros and one for ones")
+    if indices.dtype.kind == "f":
+        indices = cast_to(net, indices, np.int64)
     return net.call(
         functions.one_hot, indices, depth=count, axis=axis,
         rank=indices.ndim, values=pair, to=dtype.name, dtype=dtype, scalar=False,

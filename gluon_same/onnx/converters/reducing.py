@@ -80,7 +80,7 @@ def _along(kind: str) -> Tuple[Callable[..., Data], Callable[..., Data]]:
         axis = axis_of(axis, x.ndim)
         if kind == "hardmax":
             return net.call(functions.hardmax, x, axis=axis, rank=max(x.ndim, 1))
-        if axis == x.ndim - 1 and (x.ndim > 4 or (x.ndim > 2 and x.blocked)):
+        if axis == x.ndim - 1 and (x.ndim > 4 or (x.ndim > 2 and (x.blocked or x.joined))):
             return net.call(functions.over_last_axis, x, kind=kind)
         return net.call(kind, x, axis=axis)
 

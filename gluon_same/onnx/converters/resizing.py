@@ -129,7 +129,8 @@ def _by_scales(x, places, scales, how, rois):
         before = [shape[axis] for shape in x.trials]
         new = [int(np.floor(np.float32(n) * scale)) for n in before]
         is_open = x.stored_shape[axis] is None
-        shown = scale % 1 == 0 or not is_open or len(set(before)) > 1
+        varied = len(set(before)) > 1 and axis not in x.doubts
+        shown = scale % 1 == 0 or not is_open or varied
         # Aligned corners depend on the sizes alone, and other positions on the digits of the scale.
         aligned = how.positions == "align_corners"
         exact = scale if aligned else np.float64(scale)

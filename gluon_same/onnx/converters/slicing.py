@@ -29,8 +29,8 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
 
     def shape_at(trial, given):
         bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
-        parts = [slice(start, end, by) for start, end, by in zip(*bounds, step)]
-        shape = list(given)
+        shape, each = list(given), zip(*bounds, step)
+        parts = [_part(part, given[axis]) for axis, part in zip(where, each)]
         for axis, part in zip(where, parts):
             shape[axis] = len(range(*part.indices(shape[axis])))
         lost = (not shape[a] and x.shape[a] is None and not _is_empty(p) for a, p in zip(where, parts))
@@ -52,9 +52,11 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     for i, axis in enumerate(where):
 
         def bounds(trial, given, i=i, axis=axis):
-            start, end = (int(each.at(trial).flat[i]) for each in (starts, ends))
-            if not range(*slice(start, end, step[i]).indices(given[axis])):
+            places = (int(each.at(trial).flat[i]) for each in (starts, ends))
+            part = _part((*places, step[i]), given[axis])
+            if not range(*part.indices(given[axis])):
                 raise ValueError(EMPTY)
+            start, end = part.start, part.stop
             # Of the flipped data, the same elements from the first to the last.
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 
@@ -78,7 +80,8 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             x = _computed(net, x, axis, starts, ends, i, trials)
             limited.append(axis)
             continue
-        if is_open and limit > 1 and len({limit > n for n, *_ in trials}) == 1:
+        below = {n for n, *_ in trials if n < limit}
+        if is_open and limit > 1 and (len(below) in (0, len(trials)) or len({n % 2 for n in below}) < 2):
             limited.append(axis)
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
@@ -96,6 +99,12 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     for axis in limited:
         x = net.doubtful(x, axis)
     return x
+
+
+def _part(part: Tuple[int, int, int], size: int) -> slice:
+    """Return a slice of Python, which takes nothing backward from before the first element."""
+    start, end, step = part
+    return slice(max(start, -size) if step < 0 else start, end, step)
 
 
 def _starts_open(trials: Sequence[Tuple[int, int, int]]) -> bool:
