@@ -76,3 +76,18 @@ def test_volumes_that_files_split_into_groups_are_copied_first(monkeypatch, most
     y = F.relu(F.InstanceNorm(F.reshape(y, shape=shape)))
     found = rewritten(y, [*RULES, *moves.RULES], (1, 4, 3, 4, 5))
     assert found[:3] == ["Convolution", "transpose", "Reshape"]
+
+
+@pytest.mark.parametrize("most", [group_norms.MOST_IN_ROW, 0])
+@pytest.mark.parametrize("norm", [lambda y: F.GroupNorm(y, num_groups=21), F.InstanceNorm])
+def test_channels_that_a_reshape_joins_are_those_of_its_result(monkeypatch, most, norm):
+    monkeypatch.setattr(group_norms, "MOST_IN_ROW", most)
+    shape = (3, 5, 42, 3)
+    graph = graph_of(norm(F.reshape(X, shape=(0, -3, -2))), shape)
+    x = mx.nd.array(np.random.RandomState(1).normal(size=shape))
+    (want,) = outputs(graph, [x])
+    assert graph.rewrite(*RULES) == 1
+    (scaled,) = (node for node in graph.nodes() if node.op == "BatchNorm")
+    assert np.prod(graph.shape(scaled.data)) == np.prod(shape)  # otherwise MXNet writes outside
+    (got,) = outputs(graph, [x])
+    assert np.abs(got - want).max() < 1e-5 * np.abs(want).max()

@@ -1,0 +1,95 @@
+"""Operators that are right alone, together: at sizes that the sizes which are tried do not show."""
+
+import numpy as np
+import onnx
+import pytest
+from imported import compared, numbers, written
+
+N = np.array
+
+#: Takes the first elements of the last axis, up to a limit, of which there may be fewer.
+CAPPED = "t = Slice(x, begin, end, last)"
+LIMITS = {"begin": N([0]), "end": N([300]), "last": N([3])}
+
+#: Takes as many rows of a table as an axis has elements.
+ROWS = "s = Shape(x) n = Gather(s, one) t = Slice(table, zero, n, zero)"
+TABLE = {"table": numbers(16, 4), "zero": N([0]), "one": N([1])}
+
+#: Repeats a step as often as another array has rows.
+LOOP = """a = Slice(x, zero, end, one) s = Shape(k) n = Gather(s, first)
+    y = Loop<body = body (int64 i, bool go, float[c, d] v) => (bool again, float[c, d] w) {{
+        {} again = Identity(go) }}>(n, , a)"""
+STEPS = {"zero": N([0]), "one": N([1]), "first": N(0), "end": N([100])}
+
+#: (nodes, weights, shapes of the data)
+CASES = {
+    "rows of a table, multiplied": (f"{ROWS} q = Transpose(t) y = MatMul(x, q)", TABLE, ["N, L, 4"]),
+    "rows of a table, added up": (f"{ROWS} q = ReduceSum(t, zero) y = Add(x, q)", TABLE, ["N, L, 4"]),
+    "rows of a table, dense": (f"{ROWS} q = Reshape(x, form) y = Gemm<transB = 1>(q, t)",
+                               {**TABLE, "form": N([-1, 4])}, ["N, L, 4"]),
+    "the last rows flat": (f"{CAPPED} y = Flatten<axis = 3>(t)", LIMITS, ["N, 4, H, W"]),
+    "the first axis flat": (f"{CAPPED} y = Flatten<axis = 0>(t)", LIMITS, ["N, 4, H, W"]),
+    "all axes flat": (f"{CAPPED} y = Flatten<axis = 4>(t)", LIMITS, ["N, 4, H, W"]),
+    "a remainder of a size": (
+        f"{CAPPED} s = Shape(t) n = Gather(s, last) m = Mod(n, two) f = Cast<to = 1>(m) y = Add(x, f)",
+        {**LIMITS, "two": N([2])}, ["N, 4, H, W"],
+    ),
+    "half of a size": (
+        f"{CAPPED} y = Resize<mode = 'nearest'>(t, , scales)".replace("'", '"'),
+        {**LIMITS, "scales": N([1, 1, 1, 0.5], "f")}, ["N, 4, H, W"],
+    ),
+    "a size in a loop": (
+        LOOP.format("q = Shape(v) m = Gather(q, one) f = Cast<to = 1>(m) w = Add(v, f)"), STEPS,
+        ["N, L", "M"],
+    ),
+    "a loop over a part": (LOOP.format("w = Add(v, v)"), STEPS, ["N, L", "M"]),
+    "a scan of a part": (
+        """a = Slice(x, zero, end, one) start = ReduceSum<keepdims = 0>(a, one)
+        last, y = Scan<num_scan_inputs = 1, scan_input_axes = [1], body = body (float[c] h, float[c] v)
+            => (float[c] g, float[c] w) { g = Add(h, v) w = Mul(g, v) }>(start, a)""",
+        STEPS, ["N, L"],
+    ),
+    "the comparison of a loop's result": (
+        LOOP.format("w = Add(v, v)").replace("y = Loop", "l = Loop") + " z = Greater(l, a) y = Not(z)",
+        STEPS, ["N, L", "M"],
+    ),
+    "as many of the largest as there are": (
+        """s = Shape(x) n = Gather(s, one) k = Min(n, most) v, i = TopK<axis = 1>(x, k) q = Shape(v)
+        m = Gather(q, one) f = Cast<to = 1>(m) y = Mul(v, f)""",
+        {"one": N([1]), "most": N([20])}, ["N, L"],
+    ),
+    "a softmax of joined parts": (
+        "a = Slice(x, zero, one, two) t = Concat<axis = 2>(a, x) y = Softmax<axis = -1>(t)",
+        {"zero": N([0]), "one": N([1]), "two": N([2])}, ["N, 3, H, W"],
+    ),
+    "triangles of six axes": ("y = Trilu(x)", {}, ["N, 2, 2, 2, H, W"]),
+    "reflection to a multiple": (
+        """s = Shape(x) n = Gather(s, one) r = Mod(n, most) d = Sub(most, r) m = Mod(d, most)
+        pads = Concat<axis = 0>(zero, zero, zero, m) y = Pad<mode = "reflect">(x, pads)""",
+        {"one": N([1]), "zero": N([0]), "most": N([8])}, ["N, L"],
+    ),
+    "classes that are real numbers": (
+        "q = Mul(x, half) y = OneHot<axis = -1>(q, depth, values)",
+        {"half": N(0.5, "f"), "depth": N([4]), "values": N([0, 1])}, ["N, L"],
+    ),
+    "backward from before the first": (
+        "a = Slice(x, start, end, zero, step) y = Concat<axis = 0>(x, a)",
+        {"start": N([-9]), "end": N([-100]), "zero": N([0]), "step": N([-1])}, ["1, 4"],
+    ),
+}  # fmt: skip
+
+SIZES = [dict(N=2, L=6, H=9, W=5, M=3), dict(N=1, L=21, H=2, W=11, M=1), dict(N=3, L=5, H=4, W=302, M=2)]
+
+
+@pytest.mark.parametrize("nodes, weights, shapes", CASES.values(), ids=CASES)
+def test_sizes_that_are_not_tried(tmp_path, nodes, weights, shapes):
+    given = ", ".join(f"float[{shape}] {name}" for shape, name in zip(shapes, "xk"))
+    path = written(tmp_path / "net.onnx", f"net ({given}) => (float[a] y) {{ {nodes} }}", weights)
+    model = onnx.load(path)
+    model.graph.output[0].ClearField("type")
+    onnx.save(model, path)
+    calls = [
+        tuple(numbers(*(int(sizes.get(n, n)) for n in shape.split(", "))) for shape in shapes)
+        for sizes in SIZES
+    ]
+    compared(path, *calls)
