@@ -70,6 +70,67 @@ def _group_norm(write: Writer) -> None:
     write("Reshape", y, write("Shape", x))
 
 
+def _softmax(operator: str, sign: int = 1) -> Callable[[Writer], None]:
+    """Return a converter of a softmax with a temperature, of the first elements of a length.
+
+    MXNet's converter does not subtract the largest number, and numbers overflow.
+    """
+
+    def convert(write: Writer) -> None:
+        given, x = write.attributes, write.inputs[0]
+        axis, masked, rank = given.get("axis", -1), given.get("use_length"), len(write.shape_of(0))
+        if given.get("dtype") or (masked and (not rank or operator != "Softmax")):
+            return
+        scale = sign * (given.get("temperature") or 1)
+        x = x if scale == 1 else write("Div", x, scale)
+        if not masked:
+            write(operator, x, axis=axis)
+            return
+        ones = write("Expand", [1], write("Slice", write("Shape", x), [axis], [axis + 1 or ALL]))
+        places = write("Reshape", write("CumSum", ones, [0]), [-1] + [1] * (rank - 1 - axis % rank))
+        lengths = write("Unsqueeze", write("Cast", write.inputs[1], to=kind_of(np.int64)), [axis])
+        within = write("LessOrEqual", places, lengths)
+        x = write("Where", within, x, np.finfo(write.given[0].dtype).min)
+        write("Where", within, write(operator, x, axis=axis), 0)
+
+    return convert
+
+
+def _l2_norm(write: Writer) -> None:
+    """Divide by the square root of a sum of squares and epsilon, which MXNet's converter ignores."""
+    rank, x = len(write.shape_of(0)), write.inputs[0]
+    modes = {"instance": [*range(1, rank)], "channel": [1], "spatial": [*range(2, rank)]}
+    axes = modes[write.attributes.get("mode", "instance")]
+    if rank:
+        squares = write("ReduceSumSquare", x, axes=axes, keepdims=1)
+        squares = write("Add", squares, write.attributes.get("eps", 1e-10))
+        write("Div", x, write("Sqrt", squares))
+
+
+def _one_hot(write: Writer) -> None:
+    """Compare indices with those of the classes. ONNX's operator counts negative ones from the end."""
+    from onnx import numpy_helper
+
+    given, x = write.attributes, write.inputs[0]
+    dtype = np.dtype(given.get("dtype", "float32"))
+    pair = np.array([given.get("off_value", 0), given.get("on_value", 1)], dtype)
+    indices = write("Unsqueeze", write("Cast", x, to=kind_of(np.int64)), [-1])
+    same = write("Cast", write("Equal", indices, [*range(given["depth"])]), to=kind_of(np.int64))
+    write("Gather", write("Constant", value=numpy_helper.from_array(pair)), same)
+    write.dtypes = [dtype]
+
+
+def _slice_like(write: Writer) -> None:
+    if write.attributes.get("axes") == ():  # all axes, as without the argument
+        write.nodes += write.theirs(axes="None")
+
+
+def _roi_align(write: Writer) -> None:
+    """Average samples in bins: MXNet's default number of samples, which depends on the bin, is -1."""
+    if write.attributes.get("sample_ratio", -1) < 0:
+        write.nodes += write.theirs(sample_ratio="0")
+
+
 def _resize(write: Writer) -> None:
     """Resize images linearly. For a size of 1 ONNX's pytorch_half_pixel takes the first element, too."""
     given, x = write.attributes, write.inputs[0]
@@ -195,12 +256,14 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "GroupNorm": _group_norm,
     "Convolution": window,
     "Deconvolution": window,
+    "L2Normalization": _l2_norm,
     "LeakyReLU": _leaky_relu,
     "Pooling": window,
     "RNN": recurrent,
     "Reshape": _reshape,
     "_contrib_AdaptiveAvgPooling2D": _adaptive_pooling,
     "_contrib_BilinearResize2D": _resize,
+    "_contrib_ROIAlign": _roi_align,
     "_contrib_box_nms": _box_nms,
     "_not_equal_scalar": _scalar("Equal", "Not", compares=True),
     "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
@@ -210,6 +273,11 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     **{f"_r{name}_scalar": _scalar(_ON_NUMBERS[name], first=True) for name in ("div", "minus", "power")},
     **{name: _same_inputs(operator) for name, operator in _ELEMENTWISE.items()},
     "broadcast_to": _broadcast_to,
+    "log_softmax": _softmax("LogSoftmax"),
+    "one_hot": _one_hot,
+    "slice_like": _slice_like,
+    "softmax": _softmax("Softmax"),
+    "softmin": _softmax("Softmax", sign=-1),
     "broadcast_maximum": _same_inputs("Max"),
     "expm1": lambda write: write("Sub", write("Exp", write.inputs[0]), 1),
     "log1p": lambda write: write("Log", write("Add", write.inputs[0], 1)),

@@ -27,6 +27,20 @@ def _dot(write: Writer) -> None:
         write("MatMul", x, y)
 
 
+def _matrices(write: Writer) -> None:
+    """Multiply matrices in the last two axes."""
+    given, arrays = write.attributes, []
+    for i, (x, name) in enumerate(zip(write.inputs, ("transpose_a", "transpose_b"))):
+        rank = len(write.shape_of(i))
+        if rank < 2 or given.get("axis", -2) != -2:
+            return
+        turned = [*range(rank - 2), rank - 1, rank - 2]
+        arrays.append(write("Transpose", x, perm=turned) if given.get(name) else x)
+    y = write("MatMul", *arrays)
+    if given.get("alpha", 1) != 1:
+        write("Mul", y, given["alpha"])
+
+
 def _scores(write: Writer) -> None:
     """Multiply queries by the keys of each head, which alternate with its values."""
     queries, pairs = write.inputs
@@ -63,4 +77,5 @@ PRODUCTS: Dict[str, Callable[[Writer], Any]] = {
     "_npi_einsum": lambda write: write("Einsum", *write.inputs, equation=write.attributes["subscripts"]),
     "dot": _dot,
     "_np_dot": _dot,
+    "_linalg_gemm2": _matrices,
 }

@@ -104,7 +104,9 @@ class Marked:
                 node.inputs[i] = graph.new("_contrib_arange_like", node, like, axis=0, **taken)
         if node.op == "LRN":
             node.attrs.setdefault("knorm", "2")  # the exporter has another default
-        if node.get("exclude") and graph.shape(node.inputs[0]):
+        if node.get("exclude") and node.get("axis") is None:
+            node.attrs["exclude"] = "False"  # as MXNet reads it
+        elif node.get("exclude") and graph.shape(node.inputs[0]):
             rank = len(graph.shape(node.inputs[0]))
             axes = {int(axis) % rank for axis in np.ravel(node.get("axis"))}
             node.attrs.update(axis=str(tuple(sorted({*range(rank)} - axes))), exclude="False")

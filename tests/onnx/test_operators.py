@@ -56,6 +56,19 @@ def compared(F, x):
         lambda F, x: F.contrib.BilinearResize2D(
             x, F.concat(x, x, dim=2), mode="like", align_corners=False
         ),
+        lambda F, x: F.softmax(300 * x, axis=1, temperature=0.5),
+        lambda F, x: F.log_softmax(300 * x, axis=2, temperature=0.5),
+        lambda F, x: F.softmin(x, axis=1),
+        lambda F, x: F.L2Normalization(x, eps=0.5),
+        lambda F, x: F.L2Normalization(x, eps=0.5, mode="channel"),
+        lambda F, x: F.L2Normalization(x, eps=0.5, mode="spatial"),
+        lambda F, x: F.one_hot(F.floor(2 * x), depth=3, on_value=2.5, off_value=-1),
+        lambda F, x: F.one_hot(F.cast(2 * x, dtype="int32"), depth=3) * 0.3,
+        lambda F, x: F.linalg_gemm2(x, x, transpose_a=True, alpha=0.1),
+        lambda F, x: F.linalg_gemm2(x, x, transpose_b=True),
+        lambda F, x: F.slice_like(x, F.slice_axis(x, axis=2, begin=1, end=None), axes=()),
+        lambda F, x: F.sum(x, axis=1, exclude=True),
+        lambda F, x: F.max(x, exclude=True),
         lambda F, x: 2.5**x - 1.5,
         lambda F, x: 1.5 - x,
         compared,
@@ -229,3 +242,25 @@ def test_a_range_of_unknown_length_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="cannot be exported: give its arange a stop"):
         export_model(nn.HybridLambda(added), (3,), tmp_path / "net.onnx")
+
+
+@pytest.mark.parametrize("temperature", [None, 0.01])
+@pytest.mark.parametrize("axis", [-1, 1, 0])
+def test_softmax_of_the_first_elements(tmp_path, axis, temperature):
+    how = dict(axis=axis, use_length=True, temperature=temperature)
+    net = nn.HybridLambda(lambda F, x, lengths: F.softmax(x, lengths, **how))
+    shape = (3, 4, 5)
+    sizes = [n for i, n in enumerate(shape) if i != axis % 3]
+    lengths = np.random.RandomState(0).randint(0, shape[axis] + 1, sizes)
+    inputs = arrays(shape), mx.nd.array(lengths, dtype="int32")
+    path = export_model(net, [shape, tuple(sizes)], tmp_path / "net.onnx", dtype=["float32", "int32"])
+    close(reader(path)(*inputs), net(*inputs))
+
+
+def test_samples_of_bins_are_as_many_as_they_are_large(tmp_path):
+    net = nn.HybridLambda(
+        lambda F, x, y: F.contrib.ROIAlign(x, y, pooled_size=(3, 2), spatial_scale=0.5)
+    )
+    inputs = arrays((2, 3, 16, 16)), mx.nd.array([[0, 0, 0, 15, 15], [1, 3, 1, 31, 9]])
+    path = export_model(net, [x.shape for x in inputs], tmp_path / "net.onnx", check=False)
+    close(reader(path)(*inputs), net(*inputs))
