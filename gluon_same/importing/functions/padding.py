@@ -61,6 +61,20 @@ def pad(
     return x
 
 
+def places_within(F: Any, place: Any, last: Any, mode: str) -> Any:
+    """Return the places in an axis, of which ``last`` is the last, whose elements places around it have.
+
+    ``mode`` is 'wrap', 'reflect' or 'edge'.
+    """
+    if mode == "wrap":
+        place = F.broadcast_mod(place, last + 1)
+    elif mode == "reflect":
+        period = F.maximum(last * 2, 1)
+        place = F.broadcast_mod(place, period)
+        place = F.broadcast_minimum(place, F.broadcast_sub(period, place))
+    return F.broadcast_minimum(F.relu(place), last)
+
+
 def crop_to(F: Any, x: Any, axes: Sequence[int], bounds: Sequence[Tuple[int, Any]]) -> Any:
     """Keep a part of some axes; raise an error if an axis has fewer elements."""
     for axis, (begin, end) in zip(axes, bounds):

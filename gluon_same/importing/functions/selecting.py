@@ -6,6 +6,7 @@ MXNet has no arrays without elements: it raises an error if nothing is selected.
 from typing import Any, Optional, Sequence, Tuple
 
 from .indexing import indices_along, places_along, select
+from .padding import places_within
 from .rearranging import along
 
 #: Sizes that are computed are found by their multiple of the second number, which is below the first.
@@ -44,14 +45,8 @@ def pad_by_numbers(
     (before, after), (mode, value) = (_number(F, amounts, i) for i in at), how
     total = F.broadcast_add(F.broadcast_add(before, after), size + 1)
     place = F.broadcast_sub(F.cast(line_of(F, total, 0), "int64"), before)
-    inside = F.broadcast_equal(place, F.broadcast_minimum(F.relu(place), size))
-    if mode == "wrap":
-        place = F.broadcast_mod(place, size + 1)
-    elif mode == "reflect":
-        period = F.maximum(size * 2, 1)
-        place = F.broadcast_mod(place, period)
-        place = F.broadcast_minimum(place, F.broadcast_sub(period, place))
-    y = F.take(x, F.broadcast_minimum(F.relu(place), size), axis=axis)
+    inside = F.broadcast_equal(place, places_within(F, place, size, "edge"))
+    y = F.take(x, places_within(F, place, size, mode), axis=axis)
     if mode != "constant":
         return y
     return select(F, along(F, F.cast(inside, "float32"), axis, ndim), y, F.zeros_like(y) + value)

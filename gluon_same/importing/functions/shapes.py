@@ -4,7 +4,7 @@ from typing import Any, Optional, Tuple
 
 from .elementwise import of_numbers
 from .indexing import eye_like, places_along
-from .padding import pad
+from .padding import pad, places_within
 from .rearranging import along, merge_axes
 
 
@@ -222,14 +222,18 @@ def pad_to_multiple(
 ) -> Any:
     """Lengthen an axis to the next multiple of a number, and by numbers around it, as ``pad`` does.
 
-    ``how`` are the mode and the value. Modes that repeat elements require at least as many as are added
-    at an end.
+    ``how`` are the mode and the value.
     """
     blocks = F.slice(F.contrib.arange_like(x, axis=axis), begin=(None,), end=(None,), step=(multiple,))
     line = F.repeat(blocks, repeats=multiple)
     if max(around):
         line = F.concat(line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), sum(around)), dim=0)
-    sized, (before, after) = along(F, line, axis, ndim), around
+    (before, after), (mode, _) = around, how
+    if mode in ("reflect", "wrap"):  # maybe of fewer elements than MXNet's Pad requires
+        last = F.slice_axis(F.contrib.arange_like(x, axis=axis), axis=0, begin=-1, end=None)
+        place = places_within(F, F.contrib.arange_like(line) - before, last, mode)
+        return F.take(x, place, axis=axis)
+    sized = along(F, line, axis, ndim)
     pairs = [(before, after + multiple - 1) if i == axis else (0, 0) for i in range(ndim)]
     return F.slice_like(pad(F, x, pairs, *how), sized, axes=(axis,))
 

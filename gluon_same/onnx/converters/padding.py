@@ -76,8 +76,7 @@ def _open(net, x, trials, mode, value, amounts, axes):
         pairs.append((0, 0))
         along = [shape[axis] for shape in sizes]
         new = [n + sum(pair) for n, pair in zip(along, given)]
-        padded = certain and mode in ("constant", "edge")  # others need as many elements as are added
-        ways = [(m, _around(along, m, given)) for m in (range(2, _MOST) if padded else ())]
+        ways = [(m, _around(along, m, given)) for m in (range(2, _MOST) if certain else ())]
         ways = [(m, around) for m, around in ways if around]
         how = dict(axis=axis, ndim=x.ndim)
         if len(ways) > 1 or (ways and len(set(new)) == 1):
