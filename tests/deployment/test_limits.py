@@ -10,7 +10,7 @@ import pytest
 import gluon_same
 from gluon_same import nn
 from gluon_same.deployment import fuse
-from small_nets import Body
+from small_nets import Body, normal, same
 
 SHAPE = (2, 3, 8, 8)
 
@@ -196,3 +196,17 @@ def test_progress_is_shown_if_deploying_takes_long(monkeypatch, capfd):
     err = capfd.readouterr().err
     assert "deploying: move crops" in err and "\ndeploying: oneDNN's fusion" in err
     assert "\r" not in err
+
+
+@pytest.mark.parametrize("aligns", [True, False])
+def test_regions_of_samples_are_given(aligns):
+    def pooled(F, x, regions):
+        function = F.contrib.ROIAlign if aligns else F.ROIPooling
+        return 2 * function(x, regions, pooled_size=(3, 2), spatial_scale=0.5)
+
+    net = nn.HybridLambda(pooled)
+    inputs = normal((2, 3, 16, 16)), mx.nd.array([[0, 0, 0, 15, 15], [1, 3, 1, 31, 30]])
+    shapes = [x.shape for x in inputs]
+    with pytest.raises(ValueError, match="'data1' has regions of samples: give typical ones as data="):
+        gluon_same.deploy(net, *shapes, tune=False)
+    same(gluon_same.deploy(net, *shapes, data=[inputs], tune=False)(*inputs), net(*inputs))
