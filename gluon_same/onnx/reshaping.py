@@ -43,7 +43,9 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
     if len(x.trials) > 1 and len(set(new)) == 1 and -1 not in own:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
         return net.call(functions.reshape, x, shape=new[0], kept=0, scalar=scalar)
-    steps = [own] if own and serves(own, given, new) else steps_for(given, new)
+    if own and serves(own, given, new):
+        return net.call("reshape", x, shape=own, scalar=scalar)
+    steps = steps_for(given, new)
     if steps is None:
         parts = parts_of(given, new)
         made = _split_like(net, x, given, new, shape)
@@ -52,6 +54,22 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
         if made is None:
             raise Unsupported(f"a reshape from {given[0]} to {new[0]} {FIX}")
         return reshaped(net, made, wanted)
+    return _by_steps(net, x, steps, scalar)
+
+
+def _by_steps(net, x, steps, scalar=False):
+    """Return a reshape by codes, and make sure of sizes in doubt that may be in their numbers.
+
+    MXNet would read and write beyond the data.
+    """
+    written = [n for codes in steps for n in codes if n > 0]
+    for axis, calls in x.doubts.items():
+        sizes = {shape[axis] for shape in x.trials}
+        if len(sizes) == 1 and any(n % max(sizes) == 0 for n in written):
+            if not calls:
+                raise Unsupported(f"a size of its data {FIX}")
+            for call in filter(None, calls):
+                call()
     for codes in steps:
         x = net.call("reshape", x, shape=codes, scalar=scalar)
     return x
@@ -80,8 +98,7 @@ def _split_like(
         like = (net.find_axes(run) or _array_with(net, run, shape, start)) if steps is not None else None
         if steps is None or like is None:
             continue
-        for codes in steps:
-            x = net.call("reshape", x, shape=codes, scalar=False)
+        x = _by_steps(net, x, steps)
         how = dict(axis=start, other_axis=like[1], count=count)
         return net.call(functions.split_like, x, like[0], **how, scalar=False)
     return None

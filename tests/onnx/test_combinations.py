@@ -30,6 +30,15 @@ CASES = {
     "the last rows flat": (f"{CAPPED} y = Flatten<axis = 3>(t)", LIMITS, ["N, 4, H, W"]),
     "the first axis flat": (f"{CAPPED} y = Flatten<axis = 0>(t)", LIMITS, ["N, 4, H, W"]),
     "all axes flat": (f"{CAPPED} y = Flatten<axis = 4>(t)", LIMITS, ["N, 4, H, W"]),
+    "a part repeated by a size": (
+        f"""{CAPPED} s = Shape(x) n = Slice(s, begin, one) c = Concat<axis = 0>(n, one, one, one)
+        y = Tile(t, c)""",
+        {**LIMITS, "one": N([1])}, ["N, 4, H, W"],
+    ),
+    "a part in groups": (
+        f"{CAPPED} q = Reshape(t, form) s = Shape(t) y = Reshape(q, s)",
+        {**LIMITS, "form": N([0, 2, -1])}, ["N, 4, H, W"],
+    ),
     "a remainder of a size": (
         f"{CAPPED} s = Shape(t) n = Gather(s, last) m = Mod(n, two) f = Cast<to = 1>(m) y = Add(x, f)",
         {**LIMITS, "two": N([2])}, ["N, 4, H, W"],

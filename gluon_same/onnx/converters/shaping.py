@@ -167,7 +167,7 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
     for axis in [axis for axis, opened in enumerate(each) if opened]:
         counts = [int(times.at(trial)[axis]) for trial in range(len(x.trials))]
         single = x.shape[axis] == 1
-        x = x if single else reshaped(net, x, [(*s[:axis], 1, *s[axis:]) for s in x.trials])
+        x = x if single else net.call("expand_dims", x, axis=axis)
         x = repeated(net, x, axis, counts, times, axis)
         x = x if single else net.call("reshape", x, shape=(*(0,) * axis, -3, -2), scalar=False)
     return x
