@@ -67,6 +67,10 @@ CASES = {
         m = Gather(q, one) f = Cast<to = 1>(m) y = Mul(v, f)""",
         {"one": N([1]), "most": N([20])}, ["N, L"],
     ),
+    "as many of the largest as there are samples": (
+        "s = Shape(x) n = Gather(s, zero) k = Min(n, two) v, y = TopK<axis = 1>(x, k)",
+        {"zero": N([0]), "two": N([2])}, ["N, 6"],
+    ),
     "a softmax of joined parts": (
         "a = Slice(x, zero, one, two) t = Concat<axis = 2>(a, x) y = Softmax<axis = -1>(t)",
         {"zero": N([0]), "one": N([1]), "two": N([2])}, ["N, 3, H, W"],

@@ -133,7 +133,7 @@ def topk(
     pairs = x.each(lambda trial, given: (int(counts.at(trial).item()), given[axis]))
     limit, size = max(count for count, _ in pairs), x.shape[axis]
     # An open number is the size, or a limit where the axis has as many elements.
-    limited = counts.bounded and any(limit < n for _, n in pairs)
+    limited = counts.bounded and size is None and any(limit < n for _, n in pairs)
     certain = limited if counts.bounded else counts.limit == np.inf
     every = certain and all(c == min(n, limit) for c, n in pairs)
     count = None if counts.open else int(counts.first.item())
