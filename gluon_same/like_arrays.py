@@ -130,7 +130,7 @@ def symbols_like_arrays(
         for arrays, symbols, names in _functions():
             pairs = {name: either(vars(arrays)[name], vars(symbols)[name]) for name in names}
             stack.enter_context(replaced(vars(arrays), pairs))
-        pairs = {name: either(vars(mx.nd)[name], getattr(python, to)) for name, to in _OPERATORS.items()}
+        pairs = {name: either(vars(mx.nd)[name], _of_two(to)) for name, to in _OPERATORS.items()}
         pairs["concatenate"] = either(mx.nd.concatenate, _concatenate)
         stack.enter_context(replaced(vars(mx.nd), pairs))
         yield
@@ -172,10 +172,14 @@ def _is_basic(key):
 
 def _fitted(key, size):
     """Return a slice without bounds beyond the ends of an axis."""
-    if (key.step or 1) < 0:  # MXNet ignores such bounds itself
+    if key.step not in (None, 1):  # MXNet ignores such bounds itself
         return key
     start = None if key.start is not None and key.start < -size else key.start
-    return slice(start, None if key.stop is not None and key.stop > size else key.stop, key.step)
+    return slice(start, None if key.stop is not None and key.stop > size else key.stop)
+
+
+def _of_two(name):
+    return lambda lhs, rhs: getattr(python, name)(lhs, rhs)
 
 
 def _reshape(plain):

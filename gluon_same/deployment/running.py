@@ -218,8 +218,14 @@ def _caller_of_last_bits(graph, bit=0):
 
 
 def _regions(graph):
-    """Return whether each input of a graph has regions, which do not change."""
-    found = [node.inputs[1].node.name for node in graph.nodes() if node.op in REGIONS]
+    """Return whether each input of a graph has regions, also behind operators of one input."""
+    found = set()
+    for node in graph.nodes():
+        if node.op in REGIONS:
+            source = node.inputs[1].node
+            while len(source.inputs) == 1:
+                source = source.inputs[0].node
+            found.add(source.name)
     return [name in found for name in graph.inputs]
 
 

@@ -14,4 +14,4 @@ class Embedding(stock.Embedding):
     """
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
-        return F.take(weight, x, axis=0, mode="raise")
+        return F.take(weight, F.cast(x, dtype="int64"), axis=0, mode="raise")

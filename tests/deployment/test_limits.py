@@ -202,7 +202,7 @@ def test_progress_is_shown_if_deploying_takes_long(monkeypatch, capfd):
 def test_regions_of_samples_are_given(aligns):
     def pooled(F, x, regions):
         function = F.contrib.ROIAlign if aligns else F.ROIPooling
-        return 2 * function(x, regions, pooled_size=(3, 2), spatial_scale=0.5)
+        return 2 * function(x, F.identity(regions), pooled_size=(3, 2), spatial_scale=0.5)
 
     net = nn.HybridLambda(pooled)
     inputs = normal((2, 3, 16, 16)), mx.nd.array([[0, 0, 0, 15, 15], [1, 3, 1, 31, 30]])

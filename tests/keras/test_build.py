@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_models import conv, functional, image, layer, write
 
-from gluon_same import nn
+from gluon_same import deploy, nn
 from gluon_same.importing import functions
 from gluon_same.importing.block import Function
 from gluon_same.keras import load_model
@@ -412,6 +412,15 @@ def test_an_index_beyond_an_embedding_is_an_error(tmp_path, hybridize, index):
     assert net(mx.nd.array([[4, 0]])).shape == (1, 2, 3)
     with pytest.raises(mx.MXNetError, match="indices out of bound"):
         net(mx.nd.array([[4, index]])).asnumpy()
+
+
+def test_an_embedding_is_deployed_with_data(tmp_path):
+    words = layer("Embedding", "words", "image", input_dim=5, output_dim=3)
+    files = write(tmp_path, functional(image(None), words), words={"embeddings": (5, 3)})
+    net, x = load_model(files, layout="NHWC"), mx.nd.array([[4, 0, 2]])
+    block = deploy(net, x.shape, data=[x], tune=False)
+    for given in (x, x + 0.25):  # which Keras rounds towards zero
+        np.testing.assert_array_equal(block(given).asnumpy(), net(x).asnumpy())
 
 
 @pytest.mark.parametrize("reversed_first", [False, True])

@@ -10,6 +10,7 @@ N = np.array
 #: Takes the first elements of the last axis, up to a limit, of which there may be fewer.
 CAPPED = "t = Slice(x, begin, end, last)"
 LIMITS = {"begin": N([0]), "end": N([300]), "last": N([3])}
+FEW = {**LIMITS, "end": N([20]), "one": N([1])}
 
 #: Takes as many rows of a table as an axis has elements.
 ROWS = "s = Shape(x) n = Gather(s, one) t = Slice(table, zero, n, zero)"
@@ -39,6 +40,18 @@ CASES = {
         f"{CAPPED} q = Reshape(t, form) s = Shape(t) y = Reshape(q, s)",
         {**LIMITS, "form": N([0, 2, -1])}, ["N, 4, H, W"],
     ),
+    "a few flat": (f"{CAPPED} y = Flatten<axis = 2>(t)", FEW, ["N, 4, H, W"]),
+    "a few repeated by a size": (
+        f"""{CAPPED} s = Shape(x) n = Slice(s, begin, one) c = Concat<axis = 0>(n, one, one, one)
+        y = Tile(t, c)""",
+        FEW, ["N, 4, H, W"],
+    ),
+    "a few along a new axis": (
+        f"{CAPPED} y = Expand(t, form)", {**FEW, "form": N([3, 1, 1, 1, 1])}, ["N, 4, H, W"],
+    ),
+    "the number of rows of a table": (
+        f"{ROWS} q = Shape(t) m = Gather(q, zero) f = Cast<to = 1>(m) y = Add(x, f)", TABLE, ["N, L, 4"],
+    ),
     "a remainder of a size": (
         f"{CAPPED} s = Shape(t) n = Gather(s, last) m = Mod(n, two) f = Cast<to = 1>(m) y = Add(x, f)",
         {**LIMITS, "two": N([2])}, ["N, 4, H, W"],
@@ -52,6 +65,12 @@ CASES = {
         ["N, L", "M"],
     ),
     "a loop over a part": (LOOP.format("w = Add(v, v)"), STEPS, ["N, L", "M"]),
+    "a loop with a part around it": (LOOP.format("w = Add(v, a)"), STEPS, ["N, L", "M"]),
+    "a loop over as many steps as a part": (
+        LOOP.format("q = Shape(v) m = Gather(q, first) r = Range(first, m, second) f = Cast<to = 1>(r)"
+                    " g = Unsqueeze(f, one) w = Add(v, g)").replace("y = Loop", "z = Loop")
+        + " y = Neg(z)", {**STEPS, "second": N(1)}, ["N, L", "M"],
+    ),
     "a scan of a part": (
         """a = Slice(x, zero, end, one) start = ReduceSum<keepdims = 0>(a, one)
         last, y = Scan<num_scan_inputs = 1, scan_input_axes = [1], body = body (float[c] h, float[c] v)
@@ -85,13 +104,25 @@ CASES = {
         "q = Mul(x, half) y = OneHot<axis = -1>(q, depth, values)",
         {"half": N(0.5, "f"), "depth": N([4]), "values": N([0, 1])}, ["N, L"],
     ),
+    "backward by two from the third last": (
+        "y = Slice(x, start, end, zero, step)",
+        {"start": N([-3]), "end": N([-100]), "zero": N([1]), "step": N([-2])}, ["N, L"],
+    ),
+    "places of which the file does not tell the number": (
+        "g = Slice(k, zero, two, three) y = GridSample(x, g)",
+        {"zero": N([0]), "two": N([2]), "three": N([3])}, ["N, 3, H, L", "N, M, 3, P"],
+    ),
     "backward from before the first": (
         "a = Slice(x, start, end, zero, step) y = Concat<axis = 0>(x, a)",
         {"start": N([-9]), "end": N([-100]), "zero": N([0]), "step": N([-1])}, ["1, 4"],
     ),
 }  # fmt: skip
 
-SIZES = [dict(N=2, L=6, H=9, W=5, M=3), dict(N=1, L=21, H=2, W=11, M=1), dict(N=3, L=5, H=4, W=302, M=2)]
+SIZES = [
+    dict(N=2, L=6, H=9, W=5, M=3, P=2),
+    dict(N=1, L=21, H=2, W=11, M=1, P=3),
+    dict(N=3, L=5, H=4, W=302, M=2, P=2),
+]
 
 
 @pytest.mark.parametrize("nodes, weights, shapes", CASES.values(), ids=CASES)

@@ -72,7 +72,7 @@ def places_within(F: Any, place: Any, last: Any, mode: str) -> Any:
         period = F.maximum(last * 2, 1)
         place = F.broadcast_mod(place, period)
         place = F.broadcast_minimum(place, F.broadcast_sub(period, place))
-    return F.broadcast_minimum(F.relu(place), last)
+    return F.broadcast_minimum(F.maximum(place, 0), last)
 
 
 def crop_to(F: Any, x: Any, axes: Sequence[int], bounds: Sequence[Tuple[int, Any]]) -> Any:

@@ -230,8 +230,8 @@ def pad_to_multiple(
         line = F.concat(line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), sum(around)), dim=0)
     (before, after), (mode, _) = around, how
     if mode in ("reflect", "wrap"):  # maybe of fewer elements than MXNet's Pad requires
-        last = F.slice_axis(F.contrib.arange_like(x, axis=axis), axis=0, begin=-1, end=None)
-        place = places_within(F, F.contrib.arange_like(line) - before, last, mode)
+        last = F.slice_axis(places_along(F, x, axis), axis=0, begin=-1, end=None)
+        place = places_within(F, places_along(F, line, 0) - before, last, mode)
         return F.take(x, place, axis=axis)
     sized = along(F, line, axis, ndim)
     pairs = [(before, after + multiple - 1) if i == axis else (0, 0) for i in range(ndim)]

@@ -16,7 +16,7 @@ _TYPES = {0: np.uint8, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16}
 def _placed(net, x, scale, zero, axis, block):
     """Return scale and zero point, and the axis along which they are, by ``functions.along``."""
     given, shapes = [scale, zero], {scale.shape, scale.shape if zero is None else zero.shape}
-    if len(shapes) > 1 and shapes != {(), (1,)}:
+    if len(shapes) > 1 and shapes != {(), (1,)} and not any(None in shape for shape in shapes):
         raise Unsupported(f"its scale of shape {scale.shape} and zero point of shape {zero.shape}")
     if scale.ndim < 2:
         each = scale.ndim == 1 and scale.shape != (1,)

@@ -21,7 +21,7 @@ def grid_sample(
 ) -> Data:  # fmt: skip
     if x.dtype == np.float64:
         raise Unsupported("its data are float64, and float32 is supported: convert them before it")
-    if grid.ndim != x.ndim or grid.shape[-1] != x.ndim - 2:
+    if grid.ndim != x.ndim or grid.shape[-1] not in (None, x.ndim - 2):
         raise Unsupported(f"its grid of shape {grid.shape} does not fit data of shape {x.shape}")
     return net.call(
         functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=_MODES.get(mode, mode),

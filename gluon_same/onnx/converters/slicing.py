@@ -29,8 +29,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
 
     def shape_at(trial, given):
         bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
-        shape, each = list(given), zip(*bounds, step)
-        parts = [_part(part, given[axis]) for axis, part in zip(where, each)]
+        shape, parts = list(given), [*map(_part, zip(*bounds, step), sizes)]
         for axis, part in zip(where, parts):
             shape[axis] = len(range(*part.indices(shape[axis])))
         lost = (not shape[a] and x.shape[a] is None and not _is_empty(p) for a, p in zip(where, parts))
@@ -53,7 +52,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
 
         def bounds(trial, given, i=i, axis=axis):
             places = (int(each.at(trial).flat[i]) for each in (starts, ends))
-            part = _part((*places, step[i]), given[axis])
+            part = _part((*places, step[i]), sizes[i])
             if not range(*part.indices(given[axis])):
                 raise ValueError(EMPTY)
             start, end = part.start, part.stop
@@ -80,7 +79,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             x = _computed(net, x, axis, starts, ends, i, trials)
             limited.append(axis)
             continue
-        below = {n for n, *_ in trials if n < limit}
+        below = [n for n, *_ in trials if n < limit]
         if is_open and limit > 1 and (len(below) in (0, len(trials)) or len({n % 2 for n in below}) < 2):
             limited.append(axis)
         parts[axis] = begin, end, abs(step[i])
@@ -101,10 +100,10 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     return x
 
 
-def _part(part: Tuple[int, int, int], size: int) -> slice:
-    """Return a slice of Python, which takes nothing backward from before the first element."""
+def _part(part: Tuple[int, int, int], size: Optional[int]) -> slice:
+    """Return a slice of Python. Backward from before the first element, ONNX takes the first one."""
     start, end, step = part
-    return slice(max(start, -size) if step < 0 else start, end, step)
+    return slice(start if step > 0 or size is None else max(start, -size), end, step)
 
 
 def _starts_open(trials: Sequence[Tuple[int, int, int]]) -> bool:

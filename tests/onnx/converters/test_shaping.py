@@ -84,6 +84,20 @@ def test_padding_to_a_multiple(tmp_path, mode):
     np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), want)
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int64", "float"])
+@pytest.mark.parametrize("mode", ["reflect", "wrap"])
+def test_places_in_a_long_axis_are_exact(tmp_path, mode, kind):
+    text = f"""s = Shape(x) n = Gather(s, last) m = Neg(n) p = Mod(m, size)
+        a = Concat<axis: int = 0>(zeros, p) y = Pad<mode: string = "{mode}">(x, a)"""
+    weights = {name: np.array(n) for name, n in dict(last=[1], size=[8], zeros=[0] * 3).items()}
+    graph = f"net ({kind}[N, L] x) => ({kind}[a, b] y) {{ {text} }}"
+    net = import_model(written(tmp_path / "net.onnx", graph, weights, 19))
+    for n in (70, 130, 257):
+        x = (np.arange(2 * n) % 100).reshape(2, n).astype(kind.replace("float", "float32"))
+        want = np.pad(x, [(0, 0), (0, -n % 8)], mode=mode)
+        np.testing.assert_array_equal(net(mx.nd.array(x, dtype=x.dtype)).asnumpy(), want)
+
+
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_padding_around_and_to_a_multiple(tmp_path, mode):
     """Real-CUGAN's."""
