@@ -4,8 +4,6 @@ from typing import Any
 
 from mxnet.gluon import nn as stock
 
-__all__ = ["Embedding"]
-
 
 class Embedding(stock.Embedding):
     """Gluon's ``Embedding``, but an index that the table lacks raises an error, as in Keras.
