@@ -1,9 +1,14 @@
 """Operators that are right alone, together: at sizes that the sizes which are tried do not show."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnx
 import pytest
 from imported import compared, numbers, written
+
+from gluon_same.onnx import reshaping
+from gluon_same.onnx.values import Unsupported
 
 N = np.array
 
@@ -40,11 +45,11 @@ CASES = {
         f"{CAPPED} q = Reshape(t, form) s = Shape(t) y = Reshape(q, s)",
         {**LIMITS, "form": N([0, 2, -1])}, ["N, 4, H, W"],
     ),
-    "a few flat": (f"{CAPPED} y = Flatten<axis = 2>(t)", FEW, ["N, 4, H, W"]),
+    "a few flat": (f"{CAPPED} y = Flatten<axis = 3>(t)", FEW, ["N, 4, H, W"]),
     "a few repeated by a size": (
         f"""{CAPPED} s = Shape(x) n = Slice(s, begin, one) c = Concat<axis = 0>(n, one, one, one)
         y = Tile(t, c)""",
-        FEW, ["N, 4, H, W"],
+        FEW, ["N, 4, 6, W"],
     ),
     "a few along a new axis": (
         f"{CAPPED} y = Expand(t, form)", {**FEW, "form": N([3, 1, 1, 1, 1])}, ["N, 4, H, W"],
@@ -100,6 +105,10 @@ CASES = {
         pads = Concat<axis = 0>(zero, zero, zero, m) y = Pad<mode = "reflect">(x, pads)""",
         {"one": N([1]), "zero": N([0]), "most": N([8])}, ["N, L"],
     ),
+    "known classes that are real numbers": (
+        "o = OneHot<axis = -1>(places, depth, values) f = Cast<to = 1>(o) y = Add(x, f)",
+        {"places": N([-1.25, 2.75], "f"), "depth": N([4]), "values": N([0, 1])}, ["2, 4"],
+    ),
     "classes that are real numbers": (
         "q = Mul(x, half) y = OneHot<axis = -1>(q, depth, values)",
         {"half": N(0.5, "f"), "depth": N([4]), "values": N([0, 1])}, ["N, L"],
@@ -137,3 +146,14 @@ def test_sizes_that_are_not_tried(tmp_path, nodes, weights, shapes):
         for sizes in SIZES
     ]
     compared(path, *calls)
+
+
+def test_sizes_in_doubt_that_codes_contain_are_made_sure():
+    called = []
+    x = SimpleNamespace(trials=[(2, 20), (3, 20)], doubts={1: [lambda: called.append(1)]})
+    net = SimpleNamespace(call=lambda name, x, **arguments: x)
+    assert reshaping._by_steps(net, x, [(-1, 4), (-1,)]) is x and not called
+    assert reshaping._by_steps(net, x, [(-1, 40)]) is x and called
+    x.doubts[1] = []
+    with pytest.raises(Unsupported, match="input_shapes="):
+        reshaping._by_steps(net, x, [(-1, 20)])

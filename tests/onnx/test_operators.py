@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gluon_same import functional, nn
-from gluon_same.onnx import export_model
+from gluon_same.onnx import export_model, import_model
 from onnx_files import close, operators, reader, ready
 
 SHAPES = [(2, 4, 6, 5), (1, 4, 8, 7)]
@@ -264,3 +264,16 @@ def test_samples_of_bins_are_as_many_as_they_are_large(tmp_path):
     inputs = arrays((2, 3, 16, 16)), mx.nd.array([[0, 0, 0, 15, 15], [1, 3, 1, 31, 9]])
     path = export_model(net, [x.shape for x in inputs], tmp_path / "net.onnx", check=False)
     close(reader(path)(*inputs), net(*inputs))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda F, x: F.linalg_gemm2(x, x, transpose_b=True),
+        lambda F, x: F.slice_like(x, F.slice_axis(x, axis=2, begin=1, end=None), axes=()),
+    ],
+)
+def test_operators_are_imported_again(tmp_path, function):
+    net, x = nn.HybridLambda(function), arrays((2, 4, 6, 5))
+    again = import_model(export_model(net, x.shape, tmp_path / "net.onnx"))
+    np.testing.assert_allclose(again(x).asnumpy(), net(x).asnumpy(), 1e-5, 1e-6)
