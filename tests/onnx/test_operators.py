@@ -258,9 +258,8 @@ def test_softmax_of_the_first_elements(tmp_path, axis, temperature):
 
 
 def test_samples_of_bins_are_as_many_as_they_are_large(tmp_path):
-    net = nn.HybridLambda(
-        lambda F, x, y: F.contrib.ROIAlign(x, y, pooled_size=(3, 2), spatial_scale=0.5)
-    )
+    how = dict(pooled_size=(3, 2), spatial_scale=0.5, sample_ratio=-1)
+    net = nn.HybridLambda(lambda F, x, y: F.contrib.ROIAlign(x, y, **how))
     inputs = arrays((2, 3, 16, 16)), mx.nd.array([[0, 0, 0, 15, 15], [1, 3, 1, 31, 9]])
     path = export_model(net, [x.shape for x in inputs], tmp_path / "net.onnx", check=False)
     close(reader(path)(*inputs), net(*inputs))
