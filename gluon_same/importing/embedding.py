@@ -6,9 +6,9 @@ from mxnet.gluon import nn as stock
 
 
 class Embedding(stock.Embedding):
-    """Gluon's ``Embedding``, but an index that the table lacks raises an error, as in Keras.
+    """Gluon's ``Embedding``, but an index that the table lacks raises an error, as in Keras 2.
 
-    Gluon takes the first or the last row instead.
+    Gluon takes the first or the last row instead, and Keras 3 counts negative indices from the end.
     """
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:

@@ -73,7 +73,7 @@ def _group_norm(write: Writer) -> None:
 def _softmax(operator: str, sign: int = 1) -> Callable[[Writer], None]:
     """Return a converter of a softmax with a temperature, of the first elements of a length.
 
-    MXNet's converter does not subtract the largest number, and numbers overflow.
+    Of the first elements, MXNet's converter scales the softmax of all, which vanishes beside large ones.
     """
 
     def convert(write: Writer) -> None:

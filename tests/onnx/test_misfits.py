@@ -25,7 +25,7 @@ MISFITS = [
     ("Upsample", "2, 3, 8, 8", [N([1, 1, 0.5, 2], "f")], "are below 1: use Resize"),
     ("QuantizeLinear", "2, 8", [floats(8), np.ones(1, "u1")], r"zero point of shape \(1,\)"),
     ("QuantizeLinear", "2, 8", [floats(1), np.ones(8, "u1")], r"zero point of shape \(8,\)"),
-    ("Gather", "3, 4", [N([0, 3])], "its index 3 is beyond axes of sizes"),
+    ("Gather", "3, 4", [N([0, 3])], "its index 3 is beyond an axis of 3"),
     ("Gather", "3, 4", [N(-4)], "its index -4 is beyond"),
     ("Gather<axis = 1>", "N, 4", [N([[4]])], "its index 4 is beyond"),
     ("GatherElements", "3, 4", [N([[3, 0, 0, 0]])], "its index 3 is beyond"),

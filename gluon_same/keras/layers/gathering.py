@@ -5,6 +5,7 @@ from typing import Any, List, Optional
 import numpy as np
 
 from ...importing import functions
+from ...importing.indices import beyond
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, broadcast, replaced
 from .computed import repeated
@@ -110,7 +111,7 @@ def _gather(
     place = axis_of(op, x, 0 if axis is None else axis)
     numbers = indices
     size = x.shape[place] if numbers.min(initial=0) >= 0 else size_of(op, x, place)
-    if numbers.dtype.kind != "i" or not numbers.size or _outside(numbers, size):
+    if numbers.dtype.kind != "i" or not numbers.size or beyond(numbers, size).size:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
     if numbers.ndim > 1:
         ndim = x.rank + numbers.ndim - 1
@@ -166,11 +167,6 @@ def _gather_nd(op: Request, x: Operand, indices: Value, batch_dims: int = 0) -> 
     return op.in_keras_order(functions.gather_nd, x, indices, ndim=ndim, **how)
 
 
-def _outside(indices: np.ndarray, size: Optional[int]) -> bool:
-    """Return whether an axis of a known size lacks some of the indices, which may count from its end."""
-    return size is not None and bool(np.abs(indices + 0.5).max() > size)
-
-
 @computes("take_along_axis")
 def _take_along_axis(op: Request, x: Value, indices: Operand, axis: int) -> Lowered:
     axis = axis_of(op, x, axis)
@@ -184,7 +180,7 @@ def _take_along_axis(op: Request, x: Value, indices: Operand, axis: int) -> Lowe
     alike = len(free) == x.rank
     if not alike or replaced(rule(x.shape, indices.shape), axis, 0) != replaced(x.shape, axis, 0):
         raise Unsupported(f"take_along_axis of shapes {x.shape} and {indices.shape}")
-    if not isinstance(indices, Value) and _outside(indices, x.shape[axis]):
+    if not isinstance(indices, Value) and beyond(indices, x.shape[axis]).size:
         raise Unsupported(f"take_along_axis of {indices.tolist()} along an axis of {x.shape[axis]}")
     signed = isinstance(indices, Value) or bool(indices.min(initial=0) < 0)
     how: Any = dict(axis=axis, rank=x.rank, grown=grown, signed=signed)

@@ -5,6 +5,7 @@ from typing import Any, Callable, List, Literal, Optional
 import numpy as np
 
 from ...importing import functions
+from ...importing.indices import beyond
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..values import Data, Flag, Known, Unsupported, axis_of, compute_dtype, known, numbers
@@ -67,11 +68,9 @@ def _coordinates(indices):
 def _check_within(indices, sizes):
     """Raise an error for known indices, one for each size along the last axis, beyond axes of sizes."""
     if isinstance(indices, Known) and not indices.open and indices.first.size:
-        limits = np.array([np.inf if n is None else n for n in sizes])
-        each = indices.first.reshape(-1, len(sizes))
-        beyond = each[(each < -limits) | (each >= limits)]
-        if beyond.size:
-            raise Unsupported(f"its index {beyond[0]} is beyond axes of sizes {sizes}")
+        for size, each in zip(sizes, indices.first.reshape(-1, len(sizes)).T):
+            for index in beyond(each, size):
+                raise Unsupported(f"its index {index} is beyond an axis of {size}")
 
 
 def _check_along(x, indices, axis):
