@@ -53,6 +53,7 @@ class Builder(Assembly):
         super().__init__(weights)
         self.custom, self._model = custom, model
         self.functions = {(f.domain, f.name): f for f in model.functions}
+        self.producer = model.producer_name
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
         self.problems: Dict[str, type] = {}
         self.unrolled = 0

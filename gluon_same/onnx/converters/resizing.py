@@ -76,7 +76,7 @@ def resize(
     if sizes is not None:
         planned = _by_sizes(x, places, numbers(sizes, "sizes", 0), keep_aspect_ratio_policy, rois)
     else:
-        planned = _by_scales(x, places, known(scales, "scales"), how, rois)
+        planned = _by_scales(net, x, places, known(scales, "scales"), how, rois)
     planned = [each for each in planned if not _unchanged(each, how)]
     times = [_phases(each, how) for each in planned]
     images = x.ndim == 4 and x.dtype.kind == "f" and {each.axis for each in planned} == {2, 3}
@@ -121,7 +121,7 @@ def _ratios(x: Data, places: Sequence[int], scales: Known) -> Optional[Known]:
     return Known([m.astype(np.int64) for m in sizes], scales.name)
 
 
-def _by_scales(x, places, scales, how, rois):
+def _by_scales(net, x, places, scales, how, rois):
     if len(scales) != len(places):
         raise Unsupported(f"its scales {scales.tolist()} do not fit {len(places)} axes")
     planned = []
@@ -136,8 +136,9 @@ def _by_scales(x, places, scales, how, rois):
         exact = scale if aligned else np.float64(scale)
         whole = shown and all(exact.dtype.type(n) * exact == m for n, m in zip(before, new))
         cropped = how.positions == "tf_crop_and_resize" and (scale != 1 or roi != (0, 1))
-        if cropped or (aligned and not whole):
-            # ONNX's tests and onnxruntime differ in what the size, or the last position, is.
+        if cropped or (aligned and not whole and net.producer != "pytorch"):
+            # ONNX's tests and onnxruntime differ in what the size, or the last position, is. PyTorch's
+            # last position is the last element, as onnxruntime's.
             raise Unsupported(f"its scale {scale} with {how.positions}: use sizes instead")
         ratio = None if whole else float(scale)
         planned.append(_Axis(axis, tuple(zip(before, new)), ratio, roi, is_open))

@@ -2,6 +2,7 @@
 
 import mxnet as mx
 import numpy as np
+import onnx
 import pytest
 from imported import compared, numbers, recent_runtime, reference, written
 
@@ -267,6 +268,18 @@ def test_what_is_not_known_is_refused(tmp_path):
         path = model(tmp_path, attributes, weights, FIXED, inputs="x, roi, scales")
         with pytest.raises(ValueError, match=words):
             import_model(path)
+
+
+@pytest.mark.parametrize("scales", [[1, 1, 0.5, 1.5], [1, 1, 2.5, 1]])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_aligned_corners_of_scales_by_pytorch(tmp_path, mode, scales):
+    """PyTorch's last position is the last element, also where the size times the scale is not whole."""
+    for shape, calls in ((OPEN, [*CALLS, numbers(1, 3, 9, 11)]), (FIXED, CALLS[:1])):
+        path = model(tmp_path, how(mode, "align_corners"), {"scales": scales}, shape)
+        file = onnx.load(path)
+        file.producer_name = "pytorch"
+        onnx.save(file, path)
+        compared(path, *calls)
 
 
 def test_nearest_positions_are_rounded_as_in_float32(tmp_path):
