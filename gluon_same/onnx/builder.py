@@ -2,7 +2,7 @@
 
 from collections import Counter
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, get_args
 
 import numpy as np
@@ -214,8 +214,7 @@ class Builder(Assembly):
     def _called(self, function, inputs, attributes) -> Any:
         """Return the results of a converter."""
         check_call(function, inputs, attributes)
-        kinds = chain(kinds_of(function), repeat(Any))
-        inputs = [self._as(kind, x) for kind, x in zip(kinds, inputs)]
+        inputs = [self._as(kind, x) for kind, x in zip(kinds_of(function, len(inputs)), inputs)]
         return function(self, *inputs, **attributes)
 
     def _as(self, kind: Any, x: Any) -> Any:
@@ -265,7 +264,6 @@ class Builder(Assembly):
         for place, result in enumerate(results or ()):
             self.note_line(result)
             result.make = partial(self._made, node, scope, attributes, inputs, place)
-            result.sizes = inputs[0] if node.op_type == "ConstantOfShape" else None
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:

@@ -56,5 +56,19 @@ def folded(
             result.low = np.zeros_like(arrays[0])
         else:
             result.low = lowest[place] if lowest else limits.least_of(result.line, result)
+        result.fill, result.sizes = _filling(node.op_type, attributes, inputs)
         results.append(result)
     return results
+
+
+def _filling(operator, attributes, inputs):
+    """Return the one number of which an operator makes an array, and its sizes; None if it does not."""
+    if operator == "ConstantOfShape":
+        return attributes.get("value", np.zeros(1, np.float32)), inputs[0]
+    return (inputs[0].first, inputs[1]) if operator == "Expand" and fills(*inputs) else (None, None)
+
+
+def fills(x: Any, shape: Any) -> bool:
+    """Return whether arrays expanded to a shape are of that shape, and of one known number."""
+    one = isinstance(x, Known) and x.first.size == 1 and not x.open
+    return one and isinstance(shape, Known) and x.ndim <= shape.first.size

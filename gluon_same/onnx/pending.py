@@ -2,7 +2,9 @@
 
 from typing import Any, Callable, List, Optional, Sequence
 
-from .values import Data, Sizes, Unsupported
+import numpy as np
+
+from .values import Data, Known, Sizes, Unsupported
 
 
 class Pending:
@@ -10,13 +12,13 @@ class Pending:
 
     Parameters
     ----------
-    x : Data
+    x : Data, optional
         The array from which it is made.
     make : callable
         Returns the array; called once.
     """
 
-    def __init__(self, x: Data, make: Callable[[], Data]):
+    def __init__(self, x: Any, make: Callable[[], Data]):
         self.x, self._make = x, make
         self._made: Optional[Data] = None
 
@@ -42,6 +44,24 @@ class Padded(Pending):
     def __init__(self, x: Data, pairs: List[Any], value: float, make: Callable[[], Data]):
         super().__init__(x, make)
         self.pairs, self.value = pairs, value
+
+
+class Filled(Pending):
+    """Array of one number whose elements may be more or none at other sizes, by which Concat may pad.
+
+    Parameters
+    ----------
+    sizes : Known
+        Its shape.
+    fill : numpy.ndarray
+        The number.
+    make
+        As for :class:`Pending`.
+    """
+
+    def __init__(self, sizes: Known, fill: np.ndarray, make: Callable[[], Data]):
+        super().__init__(None, make)
+        self.sizes, self.fill, self.ndim = sizes, fill, len(sizes.first)
 
 
 class Unfolded(Pending):

@@ -2,7 +2,7 @@
 
 import inspect
 from functools import lru_cache
-from typing import Any, Callable, Dict, Literal, Mapping, Optional, Sequence, Tuple, get_args, get_origin
+from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, get_args, get_origin
 
 import numpy as np
 
@@ -74,9 +74,12 @@ def find(operator: str, version: int) -> Optional[Callable[..., Any]]:
 
 
 @lru_cache(maxsize=None)
-def kinds_of(function: Callable[..., Any]) -> Tuple[Any, ...]:
+def kinds_of(function: Callable[..., Any], count: int) -> List[Any]:
     """Return the annotations of a converter's inputs: Data for arrays, or what else it takes as well."""
-    return tuple(p.annotation for p in list(inspect.signature(function).parameters.values())[1:])
+    kinds: List[Any] = []
+    for p in list(inspect.signature(function).parameters.values())[1:]:
+        kinds += [p.annotation] * (count if p.kind is p.VAR_POSITIONAL else 1)
+    return kinds[:count]
 
 
 def check_call(

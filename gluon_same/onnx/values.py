@@ -91,6 +91,7 @@ class Known:
         self.limits = np.broadcast_to(np.inf, self.shape)
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
         self.sizes: Optional[Known] = None  # the numbers that are its shape, if it is made of them
+        self.fill: Optional[np.ndarray] = None  # the number that all its elements are, then
         self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None

@@ -21,10 +21,12 @@ _REDUCTIONS = {"none": "none", "add": "add", "mul": "multiply", "max": "maximum"
 
 
 @converter("Gather")
-def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
+def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Any:
     drop = indices.ndim == 0 and x.ndim > 1
     scalar = indices.ndim == 0 and x.ndim == 1
     axis = axis_of(axis, x.ndim)
+    if isinstance(x, Known) and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
+        return _nothing(x, indices, lambda given, at: (*given[:axis], *at, *given[axis + 1 :]))
     _check_within(indices, x.shape[axis : axis + 1])
     if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
         index = int(known(indices, "index").item())
@@ -43,14 +45,22 @@ def gather_elements(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
 
 
 @converter("GatherND")
-def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Data:
+def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     count = _coordinates(indices)
+    if isinstance(x, Known) and 0 in x.shape[batch_dims + count :]:
+        return _nothing(x, indices, lambda given, at: (*at[:-1], *given[batch_dims + count :]))
     _check_within(indices, x.shape[batch_dims : batch_dims + count])
     left = indices.ndim - 1 + x.ndim - batch_dims - count
     return net.call(
         functions.gather_nd, x, indices, ranks=(indices.ndim, left), batch_dims=batch_dims,
         signed=count if _signed(indices) else 0, scalar=left == 0,
     )  # fmt: skip
+
+
+def _nothing(x, indices, shape_of):
+    """Return what is gathered from an array without elements, which only Concat supports."""
+    shapes = (np.shape(each) if isinstance(indices, Known) else each for each in indices.trials)
+    return Known([np.zeros(shape_of(x.at(t).shape, at), x.dtype) for t, at in enumerate(shapes)])
 
 
 def _signed(indices):

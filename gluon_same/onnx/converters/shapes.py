@@ -9,7 +9,8 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ..codes import MOST_AXES, serves
-from ..pending import Unfolded
+from ..folding import fills
+from ..pending import Filled, Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
@@ -174,21 +175,39 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
 
 
 @converter("Expand")
-def expand(net: Any, x: Data, shape: Any) -> Any:
+def expand(net: Any, x: Any, shape: Any) -> Any:
+    if fills(x, shape):
+        return _filled(net, x.first, shape)
+    return _expanded(net, net.array(x), shape)
+
+
+def _expanded(net, x, shape):
     shape = numbers(shape, "shape", 0)
     wanted = x.each(lambda trial, given: np.broadcast_shapes(given, tuple(map(int, shape.at(trial)))))
     if all(0 in each for each in wanted):
-        return Known([np.zeros(each, x.dtype) for each in wanted])
+        y = Known([np.zeros(each, x.dtype) for each in wanted])
+        y.resized = shape.limit < np.inf
+        return y
     return expanded(net, x, wanted, shape)
 
 
 @converter("ConstantOfShape")
 def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Any:
-    value = np.zeros(1, np.float32) if value is None else value
-    y = expand(net, net.array(Known([value.reshape(())])), shape)
-    if isinstance(y, Data):
-        y.filled = bool(value.any())
-    return y
+    return _filled(net, np.zeros(1, np.float32) if value is None else value, shape)
+
+
+def _filled(net, value, shape):
+    """Return an array of one number: made later, if there may be no elements."""
+
+    def make():
+        y = _expanded(net, net.array(Known([value.reshape(())])), shape)
+        if isinstance(y, Data):
+            y.filled = bool(value.any())
+        return y
+
+    sizes = numbers(shape, "shape", 0)
+    certain = sizes.limit == np.inf and all(map(np.all, sizes.trials))
+    return make() if certain else Filled(sizes, value, make)
 
 
 @converter("Range")

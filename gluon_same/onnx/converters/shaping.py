@@ -9,10 +9,11 @@ import numpy as np
 from ...arrays import runs_of
 from ...importing import functions
 from ..codes import MOST_AXES
-from ..pending import Unfolded
+from ..pending import Filled, Unfolded
 from ..registry import converter, once_attributes
 from ..reshaping import repeated, reshaped
-from ..values import EMPTY, Data, Known, Unsupported, axis_of, distinct, known, numbers
+from ..values import EMPTY, FIX, Data, Known, Limited, Unsupported, axis_of, distinct, known, numbers
+from .padding import pad
 from .reducing import axes_of
 from .shapes import shape as shape_of
 from .slicing import slice_
@@ -45,12 +46,37 @@ def transposed(net: Any, x: Data, shapes: Sequence[Tuple[int, ...]], perm: List[
 
 
 @converter("Concat", 4)
-def concat(net: Any, *arrays: Any, axis: int) -> Data:
+def concat(net: Any, *arrays: Union[Any, Filled], axis: int) -> Any:
     axis = axis_of(axis, arrays[0].ndim)
-    arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
-    if len(arrays) == 1:
-        return arrays[0]
-    return net.call(functions.how_to_join(axis, *(x.shape for x in arrays)), *arrays, dim=axis)
+    parts: List[Any] = []
+    waiting: List[Any] = []  # amounts that pad the first part
+    x: Any
+    for x in arrays:
+        sizes = x.sizes if isinstance(x, (Filled, Known)) else None
+        lengthens = sizes is not None and (isinstance(x, Filled) or sizes.limits[axis] < np.inf)
+        if lengthens and parts:
+            parts[-1] = _lengthened(net, parts[-1], x, axis)
+        elif lengthens:
+            waiting.append(x)
+        elif x.shape[axis] != 0:
+            parts.append(x)
+            while waiting:
+                parts[-1] = _lengthened(net, parts[-1], waiting.pop(), axis, before=True)
+        elif isinstance(x, Known) and x.resized:
+            raise Limited(f"whether {x.name or 'an input'} has elements {FIX}")
+    parts += waiting
+    if len(parts) < 2:
+        return parts[0] if parts else arrays[0]
+    return net.call(functions.how_to_join(axis, *(x.shape for x in parts)), *parts, dim=axis)
+
+
+def _lengthened(net, x, filled, axis, before=False):
+    """Return an array joined along an axis with one of a single number: in front of it if ``before``."""
+    step = 1 if before else -1
+    pair = [filled.sizes.elements()[axis], Known([np.zeros(1, np.int64)])][::step]
+    amounts = filled.sizes.changed(lambda given: np.array([given[axis], 0][::step]))
+    amounts.make = lambda: net.call("concat", *pair, dim=0)
+    return pad(net, net.array(x), amounts, Known([filled.fill]), Known([np.array([axis])]))
 
 
 converter("Concat", 1)(partial(concat, axis=1))
