@@ -26,6 +26,7 @@ from .sized import Sized
 from .specializing import specialize
 from .tables import aligned, html
 from .trace import Trace
+from .whole_inputs import random_inputs
 
 __all__ = ["compare_speed"]
 
@@ -133,14 +134,16 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
         raise ValueError("input_shapes is empty: give a shape for each input, the batch first")
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
     trace = Trace(net, shapes, sized=False)
-    allowed = {name: True for name, value in flags(Graph(trace.symbol())).items() if value}
     context = ready(trace)
-    arrays = [_array(given, shape, context) for given, shape in zip(input_shapes, shapes)]
+    graph = Graph(trace.symbol(), inputs=trace.shapes)
+    pairs = zip(input_shapes, random_inputs(graph, trace.shapes))
+    arrays = [_array(given, numbers, context) for given, numbers in pairs]
+    allowed = {name: True for name, value in flags(graph).items() if value}
     text = ", ".join(map(str, shapes))
     marks = ", ".join(f"{name}=True" for name in allowed)
     exported = f"{text if len(shapes) == 1 else f'[{text}]'}, 'net.onnx', dynamic=True"
     in_onnx = f"gluon_same.onnx.export_model(net, {exported})  # in onnxruntime"
-    graph = Sized(
+    as_graph = Sized(
         (net.name, net.prefix), {False: trace.symbol()}, {**trace.shapes},
         net._collect_params_with_prefix(), structure=trace.structure,
     )  # fmt: skip  # of the hybridized net, which itself does not change
@@ -154,8 +157,8 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
         return _flagged(block, **given)
 
     forms: Dict[str, Callable[[], Any]] = {
-        "net.hybridize()": lambda: hybridized(copy(graph)),
-        f"net.hybridize({marks})": lambda: hybridized(graph, **allowed),
+        "net.hybridize()": lambda: hybridized(copy(as_graph)),
+        f"net.hybridize({marks})": lambda: hybridized(as_graph, **allowed),
         f"gluon_same.specialize(net, {text})": lambda: _flagged(specialize(net, *shapes), **allowed),
         f"gluon_same.deploy(net, {text})": lambda: deploy(net, *shapes, data=[arrays]),
         in_onnx: lambda: _exported(net, shapes, arrays),
@@ -199,11 +202,11 @@ def _as_numpy(x: Any) -> np.ndarray:
     return x if isinstance(x, np.ndarray) else in_thread(x.asnumpy)
 
 
-def _array(given: Any, shape: Sequence[int], context: mx.Context) -> Any:
-    """Return the array that was given, or a random one of the shape."""
+def _array(given: Any, numbers: np.ndarray, context: mx.Context) -> Any:
+    """Return the array that was given, or one of the numbers instead of a shape."""
     if isinstance(given, mx.nd.NDArray):
         return given
-    return in_mode(in_thread(mx.nd.array, np.random.RandomState(0).normal(size=shape), context))
+    return in_mode(in_thread(mx.nd.array, numbers, context))
 
 
 def _flagged(block: Sized, **given: bool) -> Sized:
@@ -224,5 +227,7 @@ def _exported(net: Block, shapes: Any, arrays: Sequence[Any]) -> Callable[..., A
     with TemporaryDirectory() as folder:
         path = export_model(net, shapes, os.path.join(folder, "net.onnx"), dynamic=True)
         session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
-    named = {each.name: _as_numpy(x) for each, x in zip(session.get_inputs(), arrays)}
+    kinds = {"tensor(int32)": "int32", "tensor(int64)": "int64"}  # of indices, unlike the net's own
+    pairs = [(each, _as_numpy(x)) for each, x in zip(session.get_inputs(), arrays)]
+    named = {each.name: x.astype(kinds.get(each.type, x.dtype)) for each, x in pairs}
     return partial(session.run, None, named)

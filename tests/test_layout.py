@@ -20,7 +20,7 @@ ORDER = [
     ("arguments",),
     ("arrays", "blocks", "saving"),
     ("graph", "lowering"),
-    ("classic", "gradients", "like_arrays"),
+    ("classic", "gradients", "like_arrays", "whole_inputs"),
     ("functional",),
     ("nn",),
     ("trace",),

@@ -5,10 +5,12 @@ import sys
 
 import mxnet as mx
 import numpy as np
+import onnx
 import pytest
 
 import gluon_same
 from gluon_same import compare_speed, nn, speed
+from gluon_same.onnx import import_model
 from gluon_same.speed import Speed, Speeds
 
 X = (1, 3, 9, 8)
@@ -142,3 +144,14 @@ def test_onnxruntime_gets_the_threads_of_openmp(monkeypatch):
     monkeypatch.setattr(sys.modules["onnxruntime"], "InferenceSession", session)
     compare_speed(small(), X)
     assert given[-1] == 1  # the first one is that of the check
+
+
+def test_inputs_that_are_indices(tmp_path):
+    file = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        net (int32[2, 24] ids, float[3, 4] table) => (float[2, 24, 4] y) { y = Gather(table, ids) }""")
+    table = np.arange(12, dtype="f").reshape(3, 4)
+    file.graph.initializer.append(onnx.numpy_helper.from_array(table, "table"))
+    file.graph.input.pop()
+    onnx.save(file, str(tmp_path / "net.onnx"))
+    rows = compare_speed(import_model(str(tmp_path / "net.onnx")), (2, 24)).rows
+    assert not any(row.note for row in rows) and len(rows) == 5

@@ -1,27 +1,28 @@
 """Samples for deployment, in batches."""
 
 import itertools
-from typing import Any, Iterable, List, Sequence, Tuple
+from typing import Any, Iterable, List
 
 import mxnet as mx
 import numpy as np
 
 from ..arrays import in_thread
+from ..graph import Graph
+from ..whole_inputs import random_inputs
 
 #: Maximum number of batches.
 BATCHES = 32
 
 
-def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context) -> List[List[Any]]:
-    """Split samples into batches of the inputs' shapes.
+def batches_of(data: Any, graph: Graph, context: mx.Context) -> List[List[Any]]:
+    """Split samples into batches of the shapes of a graph's inputs.
 
     Parameters
     ----------
     data : NDArray, numpy.ndarray, or iterable, optional
         An array of samples for a single input; or batches. A batch is an array, or a tuple that begins
-        with one array per input, such as a DataLoader yields. The default is one of normal random
-        numbers.
-    shapes : sequence of tuple of int
+        with one array per input, such as a DataLoader yields. The default is one of random numbers.
+    graph : Graph
     context : Context
 
     Raises
@@ -30,9 +31,9 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
         If an array has another shape or contains a NaN or an infinity, if the inputs have different
         numbers of batches, or if the samples do not fill one batch.
     """
+    shapes = [*graph.inputs.values()]
     if data is None:
-        random = np.random.RandomState(0)
-        return [[in_thread(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
+        return [[in_thread(mx.nd.array, x, context) for x in random_inputs(graph, graph.inputs)]]
     if hasattr(data, "shape"):
         data = [data]
     if not isinstance(data, Iterable):

@@ -122,7 +122,6 @@ def deploy(
         trace = Trace(net, shapes)
     context = ready(trace)
     onednn = _has_onednn(context, dtype, portable)
-    batches = batches_of(data, shapes, context)
     symbol = trace.symbol()
     settle()
     # Layers that were not called may have parameters without shapes.
@@ -130,6 +129,7 @@ def deploy(
     traced = Graph(symbol, values, trace.shapes)
     # The first before anything runs, because errors of oneDNN end the process.
     traced.rewrite(classic, softmax_of_rows, join_parts)
+    batches = batches_of(data, traced, context)
     try:
         checks = samples(traced, batches[0], wide=data is None)
         return_freed_memory()

@@ -9,13 +9,11 @@ import numpy as np
 
 from ..arrays import flat, in_thread, operator_of
 from ..graph import LOOPS, Graph, Node
+from ..whole_inputs import region_inputs, whole_inputs
 
 #: Operators that order by numbers. Their rows may change places if the numbers are nearly equal.
 RANKING = {"_contrib_box_nms", "_contrib_MultiBoxDetection", "argsort", "sort", "topk"}
 RANKING |= {"_contrib_Proposal", "_contrib_MultiProposal"}
-
-#: Operators whose second input are regions of samples. MXNet reads beyond the data for other samples.
-REGIONS = {"ROIPooling", "_contrib_PSROIPooling", "_contrib_ROIAlign", "_contrib_RROIAlign"}
 
 #: Relative difference above which rows are searched for elsewhere, and the largest number of such rows.
 TOLERANCE, MOST_MOVED = 1e-5, 2000
@@ -151,18 +149,17 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
         the others. They stay in the range if the graph cannot run on them, or if rounding changes the
         results for them by too much to compare.
     """
-    kept = _regions(graph)
-    if wide and any(kept):
-        name = next(name for name, keep in zip(graph.inputs, kept) if keep)
+    kept, whole = region_inputs(graph), whole_inputs(graph)
+    for name in sorted(kept) if wide else ():
         raise ValueError(f"the input {name!r} has regions of samples: give typical ones as data=")
     for factor in (-WIDER, 0.5) if wide else (0.5,):
-        turned = (factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays)
-        other = [x if keep else y for x, y, keep in zip(arrays, turned, kept)]
+        named = zip(graph.inputs, arrays)
+        other = [x if name in kept else _turned(x, 1 if name in whole else factor) for name, x in named]
         run = caller(graph)
         pairs = [(arrays, as_numpy(run(arrays)))]
         try:
             pairs.append((other, as_numpy(run(other))))
-        except ERRORS:  # of indices, which wider numbers are not
+        except ERRORS:  # of computed indices, which wider numbers may not give
             if factor == 0.5:
                 raise
             continue
@@ -208,25 +205,18 @@ def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:
 def _caller_of_last_bits(graph, bit=0):
     changed = graph.copy()
     changed.params = dict(zip(graph.params, in_thread(_last_bits, graph.params.values(), bit)))
-    run, kept = caller(changed), _regions(graph)
+    run, kept = caller(changed), {*region_inputs(graph), *whole_inputs(graph)}
 
     def call(arrays):
-        pairs = zip(arrays, in_thread(_last_bits, arrays, bit), kept)
-        return run([x if keep else y for x, y, keep in pairs])
+        triples = zip(graph.inputs, arrays, in_thread(_last_bits, arrays, bit))
+        return run([x if name in kept else y for name, x, y in triples])
 
     return call
 
 
-def _regions(graph):
-    """Return whether each input of a graph has regions, also behind operators of one input."""
-    found = set()
-    for node in graph.nodes():
-        if node.op in REGIONS:
-            source = node.inputs[1].node
-            while len(source.inputs) == 1:
-                source = source.inputs[0].node
-            found.add(source.name)
-    return [name in found for name in graph.inputs]
+def _turned(x, factor):
+    """Return an array's numbers in the opposite order, times a factor."""
+    return factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape)
 
 
 def _last_bits(arrays, bit):

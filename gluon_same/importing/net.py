@@ -20,7 +20,9 @@ Group = Tuple[Tuple[int, int], ...]  #: axes that have one size: the number of t
 
 #: What MXNet's errors say of a result without elements.
 _NO_SHAPE = "Shape is unknown"
-_NO_ELEMENTS = re.compile(rf"{_NO_SHAPE}|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
+_NO_ELEMENTS = re.compile(
+    rf"{_NO_SHAPE}|Invalid begin, end|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]"
+)
 
 #: Errors that builders and converters raise for malformed files.
 FAILURES = (

@@ -14,6 +14,7 @@ from ..arrays import flat, in_thread
 from ..deployment.running import error, noises
 from ..graph import Graph
 from ..trace import Trace
+from ..whole_inputs import whole_inputs
 
 #: Largest difference, relative to the largest magnitude of an output. Rounding stays well below it.
 TOLERANCE = 1e-3
@@ -22,13 +23,6 @@ TOLERANCE = 1e-3
 #: its results, and at most so much for numbers from 0 to 2. Larger ones may leave nothing to compare.
 TIMES, MOST = 4, 0.1
 
-#: Positions of inputs that are indices from 0 on, and of lengths from 1 on, by operator.
-_INDICES = {"Embedding": 0, "gather_nd": 1, "one_hot": 0, "pick": 1, "take": 1}
-_LENGTHS = {"SequenceLast": 1, "SequenceMask": 1, "SequenceReverse": 1, "softmax": 1}
-#: Operators behind which indices remain indices.
-_KEEPING = {"Cast", "Reshape", "SwapAxis", "_copy", "expand_dims", "slice_axis", "squeeze", "transpose"}
-_KEEPING |= {"broadcast_axis", "broadcast_like", "broadcast_minimum", "broadcast_to", "clip"}
-_KEEPING |= {"elemwise_add", "repeat", "tile"}
 _ATTENTION = "_contrib_interleaved_matmul_selfatt_qk"
 #: Arguments that the data should reach, and the largest one that it needs to.
 _CONSTANTS, _MOST = ("scalar", "a_min", "a_max"), 1000
@@ -130,14 +124,11 @@ def _data(graph, shapes, dtypes, low, high):
     random = np.random.RandomState(0)
     given = zip(shapes.items(), dtypes)
     data = {name: random.uniform(low, high, shape).astype(dtype) for (name, shape), dtype in given}
+    whole = whole_inputs(graph)
+    for name in [name for name in data if name in whole]:
+        x, least = data[name], whole[name]
+        data[name] = random.randint(least, least + 2, x.shape).astype(x.dtype)
     for node in graph.nodes():
-        position = {**_INDICES, **_LENGTHS}.get(node.op, len(node.inputs))
-        for entry in node.inputs[position : position + 1]:
-            while entry.node.op in _KEEPING:
-                entry = entry.node.inputs[0]
-            if entry.node.name in data:
-                x, least = data[entry.node.name], int(node.op in _LENGTHS)
-                data[entry.node.name] = random.randint(least, least + 2, x.shape).astype(x.dtype)
         if node.op == "_contrib_box_nms" and node.inputs[0].node.name in data:
             at = int(node.get("coord_start", 2))
             corners = data[node.inputs[0].node.name][..., at : at + 4]

@@ -9,7 +9,9 @@ import pytest
 
 import gluon_same
 from gluon_same import nn
-from gluon_same.deployment import fuse
+from gluon_same.deployment import fuse, running
+from gluon_same.graph import Graph
+from gluon_same.importing.embedding import Embedding
 from small_nets import Body, normal, same
 
 SHAPE = (2, 3, 8, 8)
@@ -210,3 +212,20 @@ def test_regions_of_samples_are_given(aligns):
     with pytest.raises(ValueError, match="'data1' has regions of samples: give typical ones as data="):
         gluon_same.deploy(net, *shapes, tune=False)
     same(gluon_same.deploy(net, *shapes, data=[inputs], tune=False)(*inputs), net(*inputs))
+
+
+def test_indices_of_a_table_that_raises_an_error_for_others():
+    net = nn.HybridSequential()
+    net.add(Embedding(3, 4), nn.Dense(5, flatten=False))
+    net.initialize()
+    ids = mx.nd.array(np.arange(48).reshape(2, 24) % 3)
+    for arguments in (dict(), dict(data=ids)):
+        block = gluon_same.deploy(net, ids.shape, tune=False, **arguments)
+        same(block(ids), net(ids))
+        assert block.report.error < 1e-5
+    symbol = net(mx.sym.Variable("ids"))
+    graph = Graph(
+        symbol, {name: p.data() for name, p in net.collect_params().items()}, {"ids": ids.shape}
+    )
+    changes = running.noises(graph, [([ids], [net(ids).asnumpy()])])
+    assert changes.max() < 1e-5  # those of weights, and not of indices

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import pytest
-from imported import compared, numbers, written
+from imported import compared, numbers, recent_runtime, written
 
-from gluon_same.onnx import reshaping
+from gluon_same.onnx import import_model, reshaping
 from gluon_same.onnx.values import Unsupported
 
 N = np.array
@@ -26,6 +26,26 @@ LOOP = """a = Slice(x, zero, end, one) s = Shape(k) n = Gather(s, first)
     y = Loop<body = body (int64 i, bool go, float[c, d] v) => (bool again, float[c, d] w) {{
         {} again = Identity(go) }}>(n, , a)"""
 STEPS = {"zero": N([0]), "one": N([1]), "first": N(0), "end": N([100])}
+
+#: How many elements an axis lacks of a number, if it does.
+LACKING = "s = Shape(x) n = Slice(s, axis, after) d = Sub(most, n) k = Max(d, zero)"
+
+
+def lacking(axis, most):
+    return {"axis": N([axis]), "after": N([axis + 1]), "most": N([most]), "zero": N([0])}
+
+
+#: Chooses rows by a mask.
+CHOSEN = """none = Slice(x, four, end, one) c = Gather<axis = 1>(x, first) m = Less(c, many)
+    nz = NonZero(m)"""
+COLUMNS = {
+    "four": N([4]),
+    "end": N([9]),
+    "one": N([1]),
+    "first": N(0),
+    "many": N(9, "f"),
+    "zero": N([0]),
+}
 
 #: (nodes, weights, shapes of the data)
 CASES = {
@@ -125,7 +145,50 @@ CASES = {
         "a = Slice(x, start, end, zero, step) y = Concat<axis = 0>(x, a)",
         {"start": N([-9]), "end": N([-100]), "zero": N([0]), "step": N([-1])}, ["1, 4"],
     ),
+    "filled up to a batch": (
+        f"""{LACKING} c = Concat<axis = 0>(k, four) z = ConstantOfShape<value = float[1] {{3}}>(c)
+        y = Concat<axis = 0>(x, z)""",
+        {**lacking(0, 2), "four": N([4])}, ["N, 4"],
+    ),
+    "filled up in front": (
+        f"{LACKING} c = Concat<axis = 0>(two, k) z = Expand(number, c) y = Concat<axis = 1>(z, x, z)",
+        {**lacking(1, 8), "two": N([2]), "number": N(0.5, "f")}, ["2, L"],
+    ),
+    "as many rows of one number as there are": (
+        f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(m, two) z = Expand(number, c)
+        y = Concat<axis = 0>(z, z)""",
+        {**lacking(1, 12), "two": N([2]), "number": N(0.5, "f")}, ["4, L"],
+    ),
+    "the largest of numbers that may be none": (
+        f"""{LACKING} c = Concat<axis = 0>(one, k) z = ConstantOfShape<value = float[1] {{1}}>(c)
+        q = Concat<axis = 1>(half, z) r = ReduceMax<keepdims = 0>(q) y = Add(x, r)""",
+        {**lacking(1, 8), "one": N([1]), "half": N([[0.5]], "f")}, ["2, L"],
+    ),
+    "a sum of numbers that may be none": (
+        f"""{LACKING} q = Squeeze(k) r = Range(first, q, second) f = Cast<to = 1>(r)
+        w = ReduceSum<keepdims = 0>(f) y = Add(x, w)""",
+        {**lacking(1, 64), "first": N(0), "second": N(1)}, ["2, L"],
+    ),
+    "rows with a part without columns": (
+        f"""{CHOSEN} i = Transpose(nz) u = GatherND(x, i) v = GatherND(none, i)
+        y = Concat<axis = 1>(u, v)""",
+        COLUMNS, ["N, 4"],
+    ),
+    "numbered rows with a part without columns": (
+        f"""{CHOSEN} i = Squeeze(nz, zero) u = Gather(x, i) v = Gather(none, i)
+        y = Concat<axis = 1>(u, v)""",
+        COLUMNS, ["N, 4"],
+    ),
 }  # fmt: skip
+
+#: The same, where MXNet would need arrays without elements.
+REFUSED = {
+    "a sum": """z = ConstantOfShape<value = float[1] {1}>(c) w = ReduceSum<keepdims = 1>(z, after)
+        y = Mul(x, w)""",
+    "their number": "z = ConstantOfShape(c) w = Size(z) f = Cast<to = 1>(w) y = Add(x, f)",
+    "rows to write": """z = ConstantOfShape<value = int64[1] {0}>(c) i = Transpose(z)
+        e = ConstantOfShape(k) y = ScatterND(x, i, e)""",
+}
 
 SIZES = [
     dict(N=2, L=6, H=9, W=5, M=3, P=2),
@@ -134,7 +197,12 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize("nodes, weights, shapes", CASES.values(), ids=CASES)
+def marked():
+    for name, case in CASES.items():
+        yield pytest.param(*case, id=name, marks=recent_runtime if "real numbers" in name else ())
+
+
+@pytest.mark.parametrize("nodes, weights, shapes", marked())
 def test_sizes_that_are_not_tried(tmp_path, nodes, weights, shapes):
     given = ", ".join(f"float[{shape}] {name}" for shape, name in zip(shapes, "xk"))
     path = written(tmp_path / "net.onnx", f"net ({given}) => (float[a] y) {{ {nodes} }}", weights)
@@ -146,6 +214,17 @@ def test_sizes_that_are_not_tried(tmp_path, nodes, weights, shapes):
         for sizes in SIZES
     ]
     compared(path, *calls)
+
+
+@pytest.mark.parametrize("nodes", REFUSED.values(), ids=REFUSED)
+def test_arrays_that_may_have_elements_at_other_sizes(tmp_path, nodes):
+    """At all sizes that are tried, the array has none."""
+    graph = f"""net (float[2, L] x) => (float[2, L] y) {{
+        {LACKING} c = Concat<axis = 0>(two, k) {nodes} }}"""
+    weights = {**lacking(1, 4), "two": N([2])}
+    path = written(tmp_path / "net.onnx", graph, weights)
+    with pytest.raises(ValueError, match="no elements|input_shapes="):
+        import_model(path)
 
 
 def test_sizes_in_doubt_that_codes_contain_are_made_sure():

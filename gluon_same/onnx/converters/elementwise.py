@@ -63,7 +63,9 @@ def combine(net: Any, x: Any, other: Any, kind: str) -> Any:
         count = max(len(v.trials) for v in (x, other))
         pairs = ([v.at(t).shape if isinstance(v, Known) else v.trials[t] for v in (x, other)]
                  for t in range(count))  # fmt: skip
-        return Known([np.zeros(np.broadcast_shapes(*pair), x.dtype) for pair in pairs])
+        nothing = Known([np.zeros(np.broadcast_shapes(*pair), x.dtype) for pair in pairs])
+        nothing.resized = any(isinstance(v, Known) and v.resized for v in (x, other))
+        return nothing
     x, other = (net.array(v) if isinstance(v, Known) and v.open else v for v in (x, other))
     for one, number in ((x, other), (other, x)):
         value = _number(number)

@@ -25,7 +25,7 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Any:
     drop = indices.ndim == 0 and x.ndim > 1
     scalar = indices.ndim == 0 and x.ndim == 1
     axis = axis_of(axis, x.ndim)
-    if isinstance(x, Known) and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
+    if _lacks_elements(x) and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
         return _nothing(x, indices, lambda given, at: (*given[:axis], *at, *given[axis + 1 :]))
     _check_within(indices, x.shape[axis : axis + 1])
     if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
@@ -47,7 +47,7 @@ def gather_elements(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
 @converter("GatherND")
 def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     count = _coordinates(indices)
-    if isinstance(x, Known) and 0 in x.shape[batch_dims + count :]:
+    if _lacks_elements(x) and 0 in x.shape[batch_dims + count :]:
         return _nothing(x, indices, lambda given, at: (*at[:-1], *given[batch_dims + count :]))
     _check_within(indices, x.shape[batch_dims : batch_dims + count])
     left = indices.ndim - 1 + x.ndim - batch_dims - count
@@ -55,6 +55,11 @@ def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
         functions.gather_nd, x, indices, ranks=(indices.ndim, left), batch_dims=batch_dims,
         signed=count if _signed(indices) else 0, scalar=left == 0,
     )  # fmt: skip
+
+
+def _lacks_elements(x):
+    """Return whether an array has no elements at any size."""
+    return isinstance(x, Known) and not x.first.size and not x.resized
 
 
 def _nothing(x, indices, shape_of):
@@ -107,6 +112,7 @@ def scatter_elements(
 @converter("ScatterND")
 def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: _Reduction = "none") -> Data:
     if 0 in updates.shape:
+        known(updates, "updates")  # which may have elements at other sizes
         return net.array(x)
     _check_within(indices, x.shape[: _coordinates(indices)])
     if not updates.ndim:  # which MXNet has with one axis

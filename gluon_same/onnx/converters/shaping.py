@@ -64,7 +64,7 @@ def concat(net: Any, *arrays: Union[Any, Filled], axis: int) -> Any:
                 parts[-1] = _lengthened(net, parts[-1], waiting.pop(), axis, before=True)
         elif isinstance(x, Known) and x.resized:
             raise Limited(f"whether {x.name or 'an input'} has elements {FIX}")
-    parts += waiting
+    parts += map(net.array, waiting)
     if len(parts) < 2:
         return parts[0] if parts else arrays[0]
     return net.call(functions.how_to_join(axis, *(x.shape for x in parts)), *parts, dim=axis)

@@ -39,7 +39,9 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
 
     shapes = x.each(shape_at)
     if all(0 in shape for shape in shapes):
-        return Known([np.zeros(shape, x.dtype) for shape in shapes])
+        nothing = Known([np.zeros(shape, x.dtype) for shape in shapes])
+        nothing.resized = starts.open or ends.open
+        return nothing
     if x.ndim > _MOST_AXES:
         each = zip(starts.elements(), ends.elements(), (Known([np.array([by])]) for by in step))
         return _one_by_one(net, x, where, list(each))
