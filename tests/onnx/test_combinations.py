@@ -159,6 +159,16 @@ CASES = {
         y = Concat<axis = 0>(z, z)""",
         {**lacking(1, 12), "two": N([2]), "number": N(0.5, "f")}, ["4, L"],
     ),
+    "repeated as often as there are columns": (
+        f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(two, m) u = Slice(x, zero, axis, axis)
+        y = Tile(u, c)""",
+        {**lacking(1, 12), "two": N([2])}, ["4, L"],
+    ),
+    "a part repeated as often as there are columns": (
+        f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(axis, m) u = Slice(x, zero, two, axis)
+        y = Tile(u, c)""",
+        {**lacking(1, 12), "two": N([2])}, ["4, L"],
+    ),
     "the largest of numbers that may be none": (
         f"""{LACKING} c = Concat<axis = 0>(one, k) z = ConstantOfShape<value = float[1] {{1}}>(c)
         q = Concat<axis = 1>(half, z) r = ReduceMax<keepdims = 0>(q) y = Add(x, r)""",

@@ -23,12 +23,14 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
         x, axis = net.call("reshape", x, shape=(-1,), scalar=False), 0
     axis = axis_of(axis, x.ndim)
     if isinstance(condition, Known) and not condition.open:
-        kept = np.flatnonzero(condition.array[: x.shape[axis]])
+        kept = np.flatnonzero(condition.array.ravel()[: x.shape[axis]])
         if not kept.size:
             raise Unsupported(EMPTY)
         among = 0 if x.shape[axis] is None else None
         return net.call(functions.gather, x, Known([kept]), axis=axis, among=among, scalar=False)
     condition = net.array(condition)
+    if condition.ndim > 1:  # as PaddlePaddle's exporter writes it
+        condition = net.call("reshape", condition, shape=(-1,))
     shapes = x.each(lambda _, s: (*s[:axis], None, *s[axis + 1 :]))
     return _selected(net, condition, shapes, functions.compress, x, condition, axis=axis, scalar=False)
 

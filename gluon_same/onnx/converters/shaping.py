@@ -181,7 +181,7 @@ once_attributes("Unsqueeze", 1, unsqueeze, axes="axes")
 
 @converter("Tile", 6)
 def tile(net: Any, x: Data, repeats: Any) -> Data:
-    times = numbers(repeats, "repeats")
+    times = numbers(repeats, "repeats", 0)
     if times.shape != (x.ndim,):
         raise Unsupported(f"its repeats of shape {times.shape} do not fit data with {x.ndim} axes")
     each = [part.open for part in times.elements()]

@@ -115,6 +115,16 @@ def test_compress_by_data(axis, then, tmp_path):
         compared(path, (numbers(*shape), np.abs(numbers(size)) * np.float32([1, -1] * size)[:size]))
 
 
+def test_compress_by_data_with_several_axes(tmp_path):
+    """PaddlePaddle writes so, although ONNX defines conditions with one axis only."""
+    graph = """net (float[a, b] x) => (float[n] y)
+        <float none = {0}> { mask = Greater(x, none)  y = Compress(x, mask) }"""
+    compared(written(tmp_path / "net.onnx", graph), numbers(3, 4), numbers(9, 5))
+    graph = "net (float[a, 2] x) => (float[n] y) { y = Compress(x, mask) }"
+    path = written(tmp_path / "net.onnx", graph, {"mask": np.array([[True, False], [False, True]])})
+    compared(path, numbers(3, 2), numbers(2, 2))
+
+
 def test_a_mask_may_be_shorter_than_the_axis(tmp_path):
     graph = """net (float[5, 4] x, float[3] z) => (float[n, 4] y)
         <float none = {0}> { mask = Greater(z, none)  y = Compress<axis = 0>(x, mask) }"""
