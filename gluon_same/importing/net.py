@@ -24,6 +24,9 @@ _NO_ELEMENTS = re.compile(
     rf"{_NO_SHAPE}|Invalid begin, end|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]"
 )
 
+#: What they say of an axis whose size ``functions.exactly`` requires.
+_EXACTLY = re.compile(r"Split dims (\d+), 1 do not divide original dim (\d+)")
+
 #: Errors that builders and converters raise for malformed files.
 FAILURES = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError, RecursionError),
@@ -195,6 +198,12 @@ class ImportedNet(Saved):
             return (
                 f"{self.name} cannot run on data of shape {shapes}: it selects none of some elements, "
                 "by a slice or as boxes with a high score, and MXNet has no arrays without elements"
+            )
+        exactly = _EXACTLY.search(str(error))
+        if exactly:
+            return (
+                f"{self.name} cannot run on data of shape {shapes}: an axis in it has {exactly[2]} "
+                f"elements, and {exactly[1]} at the sizes for which it was imported. Import it with input_shapes="
             )
         return (
             f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "

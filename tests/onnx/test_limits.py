@@ -374,7 +374,7 @@ def test_sizes_of_slices_that_cannot_be_computed_at_run_time_are_required(tmp_pa
     net = compared(path, numbers(2, 7), numbers(1, 600))
     for active in (True, False):
         net.hybridize(active)
-        with pytest.raises(ValueError, match="cannot run on data of shape"):
+        with pytest.raises(ValueError, match="an axis in it has 3 elements, and 7 at the sizes"):
             net(mx.nd.ones((2, 3)))
 
 
