@@ -203,7 +203,8 @@ class ImportedNet(Saved):
         if exactly:
             return (
                 f"{self.name} cannot run on data of shape {shapes}: an axis in it has {exactly[2]} "
-                f"elements, and {exactly[1]} at the sizes for which it was imported. Import it with input_shapes="
+                f"elements, and {exactly[1]} at the sizes for which it was imported. Import it with "
+                "input_shapes="
             )
         return (
             f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "
