@@ -7,11 +7,11 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 import mxnet as mx
 import numpy as np
-from mxnet.gluon import Block, SymbolBlock
+from mxnet.gluon import Block
 
 from .._compat import required
-from ..arrays import flat, in_thread
-from ..deployment.running import error, noises
+from ..arrays import in_thread, read_by
+from ..deployment.running import caller, error, noises
 from ..graph import Graph
 from ..trace import Trace
 from ..whole_inputs import whole_inputs
@@ -175,22 +175,19 @@ def _near(one, other, scale, tolerance):
 def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Tuple[List[np.ndarray], Callable[[], float]]:
     """Return the outputs of a net, and a function that returns how far rounding changes them."""
     trace = Trace(net, [x.shape for x in data.values()])
-    graph = Graph(trace.symbol(), inputs=trace.shapes)
+    symbol, contexts = trace.symbol(), [c for p in trace.parameters.values() for c in p.list_ctx()]
+    context = (contexts or [mx.cpu()])[0]
+    values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
+    # A graph of its own leaves the net's cached graphs as they are.
+    graph = Graph(symbol, values, trace.shapes)
     graph.rewrite(_refuse_other_counts)
-    parameters = net.collect_params()
-    contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
     # Of booleans, MXNet has arrays, and few operators.
     data = {name: x.astype("float32") if x.dtype == bool else x for name, x in data.items()}
-    arrays = [in_thread(mx.nd.array, x, contexts[0], x.dtype) for x in data.values()]
-    with mx.util.np_array(False), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # MXNet warns of types that it infers later
-        # A separate block leaves the net's cached graphs as they are.
-        inputs = [mx.sym.var(name, dtype=x.dtype) for name, x in data.items()]
-        block = SymbolBlock(trace.symbol(), inputs, params=parameters)
-        found = [in_thread(x.asnumpy) for x in flat([block(*arrays)])]
+    arrays = [in_thread(mx.nd.array, x, context, x.dtype) for x in data.values()]
+    with mx.util.np_array(False):
+        found = [in_thread(x.asnumpy) for x in caller(graph)(arrays)]
 
     def rounding():
-        graph.params = {name: p.data(contexts[0]) for name, p in block.collect_params().items()}
         with mx.util.np_array(False):
             return noises(graph, [(arrays, [x.astype(float) for x in found])])[0][0]
 
