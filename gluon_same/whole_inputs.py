@@ -1,6 +1,7 @@
 """Inputs of a graph that are indices, lengths or regions, and random numbers that fit."""
 
-from typing import Callable, Dict, List, Mapping, Set, Tuple
+from itertools import chain
+from typing import Callable, Dict, Iterator, List, Mapping, Set, Tuple
 
 import numpy as np
 
@@ -10,10 +11,20 @@ from .graph import Entry, Graph, Node
 _INDICES = {"Embedding": 0, "gather_nd": 1, "one_hot": 0, "pick": 1, "take": 1}
 _LENGTHS = {"SequenceLast": 1, "SequenceMask": 1, "SequenceReverse": 1, "softmax": 1}
 
-#: Operators behind which indices remain indices.
+#: Operators behind which indices remain indices: those that take them first, and those that join them.
 _KEEPING = {"Cast", "Reshape", "SwapAxis", "_copy", "expand_dims", "slice_axis", "squeeze", "transpose"}
 _KEEPING |= {"broadcast_axis", "broadcast_like", "broadcast_minimum", "broadcast_to", "clip"}
-_KEEPING |= {"elemwise_add", "repeat", "tile"}
+_KEEPING |= {
+    "elemwise_add",
+    "repeat",
+    "tile",
+    "Flatten",
+    "SliceChannel",
+    "reverse",
+    "slice",
+    "slice_like",
+}
+_JOINING = {"Concat", "stack"}
 
 #: Operators whose second input are regions of samples. MXNet reads beyond the data for other samples.
 _REGIONS = {"ROIPooling", "_contrib_PSROIPooling", "_contrib_ROIAlign", "_contrib_RROIAlign"}
@@ -25,15 +36,15 @@ def whole_inputs(graph: Graph) -> Dict[str, int]:
     for node in graph.nodes():
         position = {**_INDICES, **_LENGTHS}.get(node.op, len(node.inputs))
         for entry in node.inputs[position : position + 1]:
-            source = _source(entry, lambda node: node.op in _KEEPING)
-            found[source.name] = max(found.get(source.name, 0), int(node.op in _LENGTHS))
+            for name in _sources(entry, lambda node: node.op in _KEEPING | _JOINING):
+                found[name] = max(found.get(name, 0), int(node.op in _LENGTHS))
     return found
 
 
 def region_inputs(graph: Graph) -> Set[str]:
     """Return the names of the inputs that have regions, also behind operators of one input."""
     takers = (node for node in graph.nodes() if node.op in _REGIONS)
-    return {_source(node.inputs[1], lambda node: len(node.inputs) == 1).name for node in takers}
+    return {*chain(*(_sources(node.inputs[1], lambda node: len(node.inputs) == 1) for node in takers))}
 
 
 def random_inputs(graph: Graph, shapes: Mapping[str, Tuple[int, ...]]) -> List[np.ndarray]:
@@ -43,7 +54,10 @@ def random_inputs(graph: Graph, shapes: Mapping[str, Tuple[int, ...]]) -> List[n
     return [whole[name] + (x > 0) if name in whole else x for name, x in normal.items()]
 
 
-def _source(entry: Entry, passes: Callable[[Node], bool]) -> Node:
+def _sources(entry: Entry, passes: Callable[[Node], bool]) -> Iterator[str]:
+    """Yield the names of the nodes from which an entry comes, by operators that pass it on."""
     while passes(entry.node):
-        entry = entry.node.inputs[0]
-    return entry.node
+        entry, *others = entry.node.inputs[: None if entry.node.op in _JOINING else 1]
+        for other in others:
+            yield from _sources(other, passes)
+    yield entry.node.name

@@ -103,6 +103,15 @@ def test_lengths_become_a_mask_of_a_computed_length(tmp_path):
         np.testing.assert_array_equal(found, np.arange(n) < [[2], [3]])
 
 
+def test_a_range_up_to_a_size_that_does_not_change(tmp_path):
+    line = computed("line", "s2", "range", dtype="float32")
+    row = computed("row", "line", "__operators__.getitem", slice_spec=[None, None, WHOLE])
+    config = functional(image(None, 3), *sizes_of("image", 2), line, row, sum_of("row"))
+    x = RANDOM.normal(size=(2, 4, 3)).astype("float32")
+    found = load_model(write(tmp_path, config), layout="NHWC")(mx.nd.array(x)).asnumpy()
+    np.testing.assert_array_equal(found, x + np.arange(3, dtype="f"))
+
+
 def test_ranges_with_a_step(tmp_path):
     made = computed("line", "s1", "range", limit=None, delta=1, dtype="float32")
     made["inbound_nodes"][0] = ["_CONSTANT_VALUE", -1, 1, dict(limit=STEPS, delta=2, dtype="float32")]

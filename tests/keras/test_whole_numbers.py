@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from small_models import functional, image, layer, write
+from small_models import function, functional, image, layer, write
 
 from gluon_same.keras import load_model
 
@@ -186,3 +186,19 @@ def test_limits_of_small_whole_numbers_are_whole(tmp_path, most, want):
     made = layer("ReLU", "out", "image", max_value=most)
     net = load_model(write(tmp_path, functional(small, made)))
     assert net(mx.nd.array([[2, 6, 9]], dtype="int32")).asnumpy().tolist() == [want]
+
+
+def test_gradients_do_not_pass_whole_numbers(tmp_path):
+    made = [function("cast", "image", dtype="int32"), function("cast", "cast", dtype="float32")]
+    made[1]["config"]["name"] = made[1]["name"] = "real"
+    config = functional(image(3), *made, function("math.add", "real", y=SELF))
+    net = load_model(write(tmp_path, config))
+    x = mx.nd.array([[1.5, -2.5, 3]])
+    x.attach_grad()
+    for hybridize in (False, True):
+        net.hybridize(hybridize)
+        with mx.autograd.record():
+            y = net(x)
+        y.backward()
+        np.testing.assert_array_equal(y.asnumpy(), [[2.5, -4.5, 6]])
+        np.testing.assert_array_equal(x.grad.asnumpy(), [[1, 1, 1]])

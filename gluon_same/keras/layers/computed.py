@@ -53,11 +53,14 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     if name in _OF_LISTS and isinstance(x, list):
         return _OF_LISTS[name](x)
     if name == "getitem" and isinstance(x, list):
-        part = kwargs.get("slice_spec", y)
-        part = part[0] if isinstance(part, list) and len(part) == 1 else part
-        if isinstance(part, dict):
-            part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
-        return x[part]
+        given = kwargs.get("slice_spec", y)
+        parts = [
+            slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
+            if isinstance(part, dict)
+            else part
+            for part in (given if isinstance(given, list) else [given])
+        ]
+        return x[parts[0]] if len(parts) == 1 else np.array(x)[tuple(parts)].tolist()
     if name in OF_ONE and isinstance(x, Size):
         return _stepped(Size(x.saved and OF_ONE[name](x.saved)), name, x)
     if name in OF_ONE and isinstance(x, (int, float)):
@@ -181,14 +184,21 @@ def _range(
 ) -> Any:
     """Return the numbers of a range that ends at a computed size."""
     first, end = (0, start) if limit is None else (start, limit)
-    if not all(type(n) is int for n in (first, delta)) or delta < 1 or not isinstance(end, Size):
+    if not all(type(n) is int for n in (first, delta)) or delta < 1 or type(end) not in (int, Size):
         raise Unsupported(f"{op.name} from {first!r} to {end!r} by {delta!r}")
     if dtype not in (None, "int32", "int64", "float32"):
         raise Unsupported(f"{op.name} of {dtype}")
+    if type(end) is int:  # a size that does not change
+        return _numbers(op, range(first, end, delta), dtype or "int32")
     count = combined("add", end, delta - 1 - first) if delta - 1 != first else end
     line = line_of(op, combined("floor_divide", count, delta) if delta > 1 else count)
     how: Any = dict(axis=0, start=first, step=delta, to=dtype or "int32", gives=dtype or "int32")
     return op.lowered(functions.arange_along, line, order=(0,), takes=None, **how)
+
+
+def _numbers(op, numbers, dtype):
+    limit(f"{op.name} to {numbers.stop}", len(numbers), MOST_ELEMENTS)
+    return np.array(numbers, dtype).tolist()
 
 
 def _linspace(op: Any, start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -> Any:

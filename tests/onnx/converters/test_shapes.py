@@ -557,3 +557,16 @@ def test_other_batches_are_not_given_up(tmp_path):
     with pytest.raises(ValueError, match="a size depends on sizes that the file leaves open"):
         import_model(path)
     compared(path, np.float32([[0, 5, 2], [1, 3, 4]]), input_shapes=(2, 3))
+
+
+def test_gradients_do_not_pass_whole_numbers(tmp_path):
+    graph = """net (float[N, 3] x) => (float[N, 3] y)
+        { i = Cast<to = 7>(x) f = Cast<to = 1>(i) y = Add(x, f) }"""
+    net = import_model(written(tmp_path / "net.onnx", graph))
+    x = mx.nd.array([[1.5, -2.5, 3]])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = net(x)
+    y.backward()
+    np.testing.assert_array_equal(y.asnumpy(), [[2.5, -4.5, 6]])
+    np.testing.assert_array_equal(x.grad.asnumpy(), [[1, 1, 1]])
