@@ -154,6 +154,11 @@ CASES = {
         f"{LACKING} c = Concat<axis = 0>(two, k) z = Expand(number, c) y = Concat<axis = 1>(z, x, z)",
         {**lacking(1, 8), "two": N([2]), "number": N(0.5, "f")}, ["2, L"],
     ),
+    "filled up to an even size, between others": (
+        """s = Shape(x) n = Slice(s, one, two) k = Mod(n, two) c = Concat<axis = 0>(two, k)
+        z = ConstantOfShape<value = float[1] {3}>(c) y = Concat<axis = -1>(x, z, x)""",
+        {"one": N([1]), "two": N([2])}, ["2, L"],
+    ),
     "as many rows of one number as there are": (
         f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(m, two) z = Expand(number, c)
         y = Concat<axis = 0>(z, z)""",

@@ -177,7 +177,7 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
 @converter("Expand")
 def expand(net: Any, x: Any, shape: Any) -> Any:
     if fills(x, shape):
-        return _filled(net, x.first, shape)
+        return _filled(net, x, shape)
     return _expanded(net, net.array(x), shape)
 
 
@@ -193,21 +193,22 @@ def _expanded(net, x, shape):
 
 @converter("ConstantOfShape")
 def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Any:
-    return _filled(net, np.zeros(1, np.float32) if value is None else value, shape)
+    value = np.zeros(1, np.float32) if value is None else value
+    return _filled(net, Known([value.reshape(())]), shape)
 
 
-def _filled(net, value, shape):
+def _filled(net, number, shape):
     """Return an array of one number: made later, if there may be no elements."""
 
     def make():
-        y = _expanded(net, net.array(Known([value.reshape(())])), shape)
+        y = _expanded(net, net.array(number), shape)
         if isinstance(y, Data):
-            y.filled = bool(value.any())
+            y.filled = bool(number.first.any())
         return y
 
     sizes = numbers(shape, "shape", 0)
     certain = sizes.limit == np.inf and all(map(np.all, sizes.trials))
-    return make() if certain else Filled(sizes, value, make)
+    return make() if certain else Filled(sizes, number.first, make)
 
 
 @converter("Range")

@@ -76,7 +76,7 @@ def _lengthened(net, x, filled, axis, before=False):
     pair = [filled.sizes.elements()[axis], Known([np.zeros(1, np.int64)])][::step]
     amounts = filled.sizes.changed(lambda given: np.array([given[axis], 0][::step]))
     amounts.make = lambda: net.call("concat", *pair, dim=0)
-    return pad(net, net.array(x), amounts, Known([filled.fill]), Known([np.array([axis])]))
+    return net.array(pad(net, net.array(x), amounts, Known([filled.fill]), Known([np.array([axis])])))
 
 
 converter("Concat", 1)(partial(concat, axis=1))
