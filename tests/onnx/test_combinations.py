@@ -151,18 +151,18 @@ CASES = {
         {**lacking(0, 2), "four": N([4])}, ["N, 4"],
     ),
     "filled up in front": (
-        f"{LACKING} c = Concat<axis = 0>(two, k) z = Expand(number, c) y = Concat<axis = 1>(z, x, z)",
-        {**lacking(1, 8), "two": N([2]), "number": N(0.5, "f")}, ["2, L"],
+        f"{LACKING} c = Concat<axis = 0>(k, four) z = Expand(number, c) y = Concat<axis = 0>(z, x, z)",
+        {**lacking(0, 2), "four": N([4]), "number": N(0.5, "f")}, ["N, 4"],
     ),
     "filled up to an even size, between others": (
         """s = Shape(x) n = Slice(s, one, two) k = Mod(n, two) c = Concat<axis = 0>(two, k)
-        z = ConstantOfShape<value = float[1] {3}>(c) y = Concat<axis = -1>(x, z, x)""",
-        {"one": N([1]), "two": N([2])}, ["2, L"],
+        z = Expand(number, c) y = Concat<axis = -1>(x, z, x)""",
+        {"one": N([1]), "two": N([2]), "number": N([[0.5]], "f")}, ["2, L"],
     ),
     "as many rows of one number as there are": (
-        f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(m, two) z = Expand(number, c)
-        y = Concat<axis = 0>(z, z)""",
-        {**lacking(1, 10**6), "two": N([2]), "number": N(0.5, "f")}, ["4, L"],
+        f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(m, two)
+        z = ConstantOfShape<value = float[1] {{3}}>(c) y = Concat<axis = 0>(z, z)""",
+        {**lacking(1, 10**6), "two": N([2])}, ["4, L"],
     ),
     "repeated as often as there are columns": (
         f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(two, m) u = Slice(x, zero, axis, axis)
