@@ -26,9 +26,6 @@ _SIZED |= {"Slice", "Split", "Tile", "TopK", "Unique"}
 #: Operators that pick one of several numbers, which may be another one at other sizes.
 _PICKS = {"ReduceMax", "ReduceMin", "TopK"}
 
-#: Operators, besides reductions, of whose results each follows from all numbers along an axis.
-_JOINS = {"ArgMax", "ArgMin", "CumSum", "Einsum", "Gemm", "MatMul", "NonZero", "TopK", "Unique"}
-
 #: Operators whose results may be a number that is the same from some size on, and that keep it.
 _BOUNDS = {"Clip", "Min", "ReduceMin", "Where"}
 _KEEPS_BOUNDS = {*_MOVES, "Max", "ReduceMax"}
@@ -195,8 +192,6 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     if operator in ("Shape", "Size") and not inputs[0].resized:
         return np.inf
     limit = min((x.limit for x in inputs), default=np.inf)
-    if (operator in _JOINS or operator.startswith("Reduce")) and any(x.resized for x in inputs):
-        return 0
     if not any(x.open for x in inputs) or not result.first.size:
         return limit
     if operator in _PICKS or _cuts(operator, inputs) or (limit < np.inf and operator not in _MOVES):

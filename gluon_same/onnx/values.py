@@ -104,20 +104,15 @@ class Known:
 
     @property
     def limit(self) -> float:
-        """The least limit of all numbers: 0 if there are none, and may be some at other sizes."""
-        if self.resized and not self.first.size:
-            return 0.0
+        """The least limit of all numbers."""
         different = self.limits if any(self.limits.strides) else self.limits.flat[:1]
         return float(different.min(initial=np.inf))
 
     @property
     def open(self) -> bool:
         """Whether the numbers, or how many there are, depend on open sizes."""
-        return (
-            self.resized
-            or self.limit < np.inf
-            or not all(np.array_equal(x, self.first) for x in self.trials[1:])
-        )
+        different = (not np.array_equal(x, self.first) for x in self.trials[1:])
+        return self.resized or self.limit < np.inf or any(different)
 
     @property
     def least(self) -> Optional[np.ndarray]:

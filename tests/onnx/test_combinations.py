@@ -206,6 +206,8 @@ REFUSED = {
     "a sum": """z = ConstantOfShape<value = float[1] {1}>(c) w = ReduceSum<keepdims = 1>(z, after)
         y = Mul(x, w)""",
     "their number": "z = ConstantOfShape(c) w = Size(z) f = Cast<to = 1>(w) y = Add(x, f)",
+    "columns to join": """o = Slice(x, zero, axis, axis) w = Expand(o, c)
+        y = Concat<axis = 1>(x, w)""",
     "rows to write": """z = ConstantOfShape<value = int64[1] {0}>(c) i = Transpose(z)
         e = ConstantOfShape(k) y = ScatterND(x, i, e)""",
 }
