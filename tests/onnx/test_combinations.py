@@ -206,6 +206,10 @@ REFUSED = {
     "a sum": """z = ConstantOfShape<value = float[1] {1}>(c) w = ReduceSum<keepdims = 1>(z, after)
         y = Mul(x, w)""",
     "their number": "z = ConstantOfShape(c) w = Size(z) f = Cast<to = 1>(w) y = Add(x, f)",
+    "columns behind a million": """m = Min(n, far) t = Slice(x, m, far, axis)
+        w = ReduceSum<keepdims = 0>(t) y = Add(x, w)""",
+    "a product of columns behind a million": """m = Min(n, far) t = Slice(x, m, far, axis)
+        o = Slice(x, zero, axis, axis) p = Mul(t, o) w = ReduceSum<keepdims = 0>(p) y = Add(x, w)""",
     "columns to join": """o = Slice(x, zero, axis, axis) w = Expand(o, c)
         y = Concat<axis = 1>(x, w)""",
     "rows to write": """z = ConstantOfShape<value = int64[1] {0}>(c) i = Transpose(z)
@@ -243,7 +247,7 @@ def test_arrays_that_may_have_elements_at_other_sizes(tmp_path, nodes):
     """At all sizes that are tried, the array has none."""
     graph = f"""net (float[2, L] x) => (float[2, L] y) {{
         {LACKING} c = Concat<axis = 0>(two, k) {nodes} }}"""
-    weights = {**lacking(1, 4), "two": N([2])}
+    weights = {**lacking(1, 4), "two": N([2]), "far": N([10**6])}
     path = written(tmp_path / "net.onnx", graph, weights)
     with pytest.raises(ValueError, match="no elements|input_shapes="):
         import_model(path)
