@@ -32,6 +32,7 @@ from .inputs import (
 from .reading import initializers
 from .values import (
     AT_RUN_TIME,
+    EMPTY,
     FIX,
     Input,
     Limited,
@@ -229,7 +230,8 @@ class Import:
             message = _listed(builder.problems)
             if not all(issubclass(kind, Unsupported) for kind in builder.problems.values()):
                 raise _Unfit(message)
-            if AT_RUN_TIME in message and any(None in shape for shape in self.shapes.values()):
+            may_help = any(text in message for text in (AT_RUN_TIME, EMPTY))
+            if may_help and any(None in shape for shape in self.shapes.values()):
                 message += f"\n{_MAY_HELP}"
             if FIX not in message:
                 raise self._refusal(message)

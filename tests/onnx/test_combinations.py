@@ -249,7 +249,7 @@ def test_arrays_that_may_have_elements_at_other_sizes(tmp_path, nodes):
         {LACKING} c = Concat<axis = 0>(two, k) {nodes} }}"""
     weights = {**lacking(1, 4), "two": N([2]), "far": N([10**6])}
     path = written(tmp_path / "net.onnx", graph, weights)
-    with pytest.raises(ValueError, match="no elements|input_shapes="):
+    with pytest.raises(ValueError, match="input_shapes="):
         import_model(path)
 
 
