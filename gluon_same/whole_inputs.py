@@ -1,63 +1,67 @@
 """Inputs of a graph that are indices, lengths or regions, and random numbers that fit."""
 
-from itertools import chain
-from typing import Callable, Dict, Iterator, List, Mapping, Set, Tuple
+from typing import Callable, Dict, List, Mapping, Sequence, Set, Tuple
 
 import numpy as np
 
 from .graph import Entry, Graph, Node
 
-#: Positions of inputs that are indices from 0 on, and of lengths from 1 on, by operator.
-_INDICES = {"Embedding": 0, "gather_nd": 1, "one_hot": 0, "pick": 1, "take": 1}
-_LENGTHS = {"SequenceLast": 1, "SequenceMask": 1, "SequenceReverse": 1, "softmax": 1}
-
-#: Operators behind which indices remain indices: those that take them first, and those that join them.
-_KEEPING = {"Cast", "Reshape", "SwapAxis", "_copy", "expand_dims", "slice_axis", "squeeze", "transpose"}
-_KEEPING |= {"broadcast_axis", "broadcast_like", "broadcast_minimum", "broadcast_to", "clip"}
-_KEEPING |= {
-    "elemwise_add",
-    "repeat",
-    "tile",
-    "Flatten",
-    "SliceChannel",
-    "reverse",
-    "slice",
-    "slice_like",
+#: Operators that take indices or lengths: the position of these, and some that suit arrays of any size.
+#: MXNet writes, or reads, beyond the array for others where there is only 0.
+_TAKING = {
+    **dict.fromkeys(("gather_nd", "pick", "take"), (1, range(2))),
+    **dict.fromkeys(("_contrib_index_copy", "batch_take", "scatter_nd"), (1, range(1))),
+    **dict.fromkeys(("Embedding", "one_hot"), (0, range(2))),
+    **dict.fromkeys(("SequenceLast", "SequenceMask", "SequenceReverse", "softmax"), (1, range(1, 3))),
 }
-_JOINING = {"Concat", "stack"}
+
+#: Operators behind which indices remain indices: those that take these first, and those of several.
+_KEEPING = {
+    *("Cast", "Flatten", "Reshape", "SliceChannel", "SwapAxis", "_copy", "broadcast_axis"),
+    *("broadcast_like", "broadcast_minimum", "broadcast_to", "clip", "expand_dims", "repeat", "reverse"),
+    *("slice", "slice_axis", "slice_like", "squeeze", "tile", "transpose"),
+}
+_JOINING = {"Concat", "elemwise_add", "stack", "where"}
+_PASSING = _KEEPING | _JOINING
 
 #: Operators whose second input are regions of samples. MXNet reads beyond the data for other samples.
 _REGIONS = {"ROIPooling", "_contrib_PSROIPooling", "_contrib_ROIAlign", "_contrib_RROIAlign"}
 
 
-def whole_inputs(graph: Graph) -> Dict[str, int]:
-    """Return the least number of each variable that consists of indices or lengths, by name."""
-    found: Dict[str, int] = {}
+def whole_inputs(graph: Graph) -> Dict[str, range]:
+    """Return some numbers for each variable that consists of indices or lengths, by name."""
+    found: Dict[str, range] = {}
     for node in graph.nodes():
-        position = {**_INDICES, **_LENGTHS}.get(node.op, len(node.inputs))
-        for entry in node.inputs[position : position + 1]:
-            for name in _sources(entry, lambda node: node.op in _KEEPING | _JOINING):
-                found[name] = max(found.get(name, 0), int(node.op in _LENGTHS))
+        position, numbers = _TAKING.get(node.op, (len(node.inputs), range(0)))
+        for name in _sources(node.inputs[position : position + 1], lambda node: node.op in _PASSING):
+            own = found.get(name, numbers)
+            least = max(own.start, numbers.start)
+            found[name] = range(least, max(least + 1, min(own.stop, numbers.stop)))
     return found
 
 
 def region_inputs(graph: Graph) -> Set[str]:
     """Return the names of the inputs that have regions, also behind operators of one input."""
-    takers = (node for node in graph.nodes() if node.op in _REGIONS)
-    return {*chain(*(_sources(node.inputs[1], lambda node: len(node.inputs) == 1) for node in takers))}
+    entries = [node.inputs[1] for node in graph.nodes() if node.op in _REGIONS]
+    return _sources(entries, lambda node: len(node.inputs) == 1)
 
 
 def random_inputs(graph: Graph, shapes: Mapping[str, Tuple[int, ...]]) -> List[np.ndarray]:
-    """Return normal random numbers for inputs, but 0 and 1 for indices, and 1 and 2 for lengths."""
+    """Return normal random numbers for inputs, but whole ones for indices and lengths."""
     random, whole = np.random.RandomState(0), whole_inputs(graph)
-    normal = {name: random.normal(size=shape) for name, shape in shapes.items()}
-    return [whole[name] + (x > 0) if name in whole else x for name, x in normal.items()]
+    return [
+        random.choice(whole[name], shape) if name in whole else random.normal(size=shape)
+        for name, shape in shapes.items()
+    ]
 
 
-def _sources(entry: Entry, passes: Callable[[Node], bool]) -> Iterator[str]:
-    """Yield the names of the nodes from which an entry comes, by operators that pass it on."""
-    while passes(entry.node):
-        entry, *others = entry.node.inputs[: None if entry.node.op in _JOINING else 1]
-        for other in others:
-            yield from _sources(other, passes)
-    yield entry.node.name
+def _sources(entries: Sequence[Entry], passes: Callable[[Node], bool]) -> Set[str]:
+    """Return the names of the nodes from which entries come, by operators that pass them on."""
+    waiting, found = [entry.node for entry in entries], {}
+    while waiting:
+        node = waiting.pop()
+        if node.name not in found:
+            found[node.name] = passed = passes(node)
+            inputs = node.inputs if node.op in _JOINING else node.inputs[:1]
+            waiting += [entry.node for entry in inputs if passed]
+    return {name for name, passed in found.items() if not passed}

@@ -1,28 +1,26 @@
 """Samples for deployment, in batches."""
 
 import itertools
-from typing import Any, Iterable, List
+from typing import Any, Iterable, List, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 
 from ..arrays import in_thread
-from ..graph import Graph
-from ..whole_inputs import random_inputs
 
 #: Maximum number of batches.
 BATCHES = 32
 
 
-def batches_of(data: Any, graph: Graph, context: mx.Context) -> List[List[Any]]:
-    """Split samples into batches of the shapes of a graph's inputs.
+def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context) -> List[List[Any]]:
+    """Split samples into batches of the inputs' shapes.
 
     Parameters
     ----------
-    data : NDArray, numpy.ndarray, or iterable, optional
+    data : NDArray, numpy.ndarray, or iterable
         An array of samples for a single input; or batches. A batch is an array, or a tuple that begins
-        with one array per input, such as a DataLoader yields. The default is one of random numbers.
-    graph : Graph
+        with one array per input, such as a DataLoader yields.
+    shapes : sequence of tuple of int
     context : Context
 
     Raises
@@ -31,9 +29,6 @@ def batches_of(data: Any, graph: Graph, context: mx.Context) -> List[List[Any]]:
         If an array has another shape or contains a NaN or an infinity, if the inputs have different
         numbers of batches, or if the samples do not fill one batch.
     """
-    shapes = [*graph.inputs.values()]
-    if data is None:
-        return [[in_thread(mx.nd.array, x, context) for x in random_inputs(graph, graph.inputs)]]
     if hasattr(data, "shape"):
         data = [data]
     if not isinstance(data, Iterable):

@@ -15,11 +15,24 @@ from ..gradients import join_parts
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace
+from ..whole_inputs import random_inputs
 from .data import batches_of
 from .fuse import available
 from .layouts import softmax_of_rows
 from .pipeline import Pipeline
-from .running import MOST, RANKING, TOLERANCE, as_numpy, error, flags, outputs, ranks, samples, unstable
+from .running import (
+    ERRORS,
+    MOST,
+    RANKING,
+    TOLERANCE,
+    as_numpy,
+    error,
+    flags,
+    outputs,
+    ranks,
+    samples,
+    unstable,
+)  # fmt: skip
 
 __all__ = ["deploy"]
 
@@ -129,7 +142,8 @@ def deploy(
     traced = Graph(symbol, values, trace.shapes)
     # The first before anything runs, because errors of oneDNN end the process.
     traced.rewrite(classic, softmax_of_rows, join_parts)
-    batches = batches_of(data, traced, context)
+    typical = [random_inputs(traced, trace.shapes)] if data is None else data
+    batches = batches_of(typical, shapes, context)
     try:
         checks = samples(traced, batches[0], wide=data is None)
         return_freed_memory()
@@ -146,7 +160,11 @@ def deploy(
         # Some of MXNet's operators fail in the second call.
         errors = (error(_call(block, arrays), want, pipeline.ranked) for arrays, want in 2 * pairs)
         pipeline.report.error = max(errors)
-    except mx.MXNetError as failure:
+    except ERRORS as failure:
+        if data is None and "bound" in str(failure):
+            raise ValueError(
+                f"{title(net)} lacks elements at random indices: give typical inputs as data="
+            ) from failure
         raise ValueError(
             f"MXNet {mx.__version__} cannot run {title(net)} in {dtype} on this machine: "
             f"{_INSTEAD[dtype]}. {str(failure).strip().splitlines()[-1]}"

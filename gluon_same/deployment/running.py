@@ -154,7 +154,7 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
         raise ValueError(f"the input {name!r} has regions of samples: give typical ones as data=")
     for factor in (-WIDER, 0.5) if wide else (0.5,):
         named = zip(graph.inputs, arrays)
-        other = [x if name in kept else _turned(x, 1 if name in whole else factor) for name, x in named]
+        other = [x if name in kept else _turned(x, factor, name in whole) for name, x in named]
         run = caller(graph)
         pairs = [(arrays, as_numpy(run(arrays)))]
         try:
@@ -214,8 +214,10 @@ def _caller_of_last_bits(graph, bit=0):
     return call
 
 
-def _turned(x, factor):
-    """Return an array's numbers in the opposite order, times a factor."""
+def _turned(x, factor, whole):
+    """Return numbers in the opposite order: lines of whole ones, or all others times a factor."""
+    if whole:
+        return mx.nd.reverse(x, axis=x.ndim - 1)  # the coordinates of gather_nd are lines
     return factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape)
 
 

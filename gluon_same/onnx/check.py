@@ -126,8 +126,7 @@ def _data(graph, shapes, dtypes, low, high):
     data = {name: random.uniform(low, high, shape).astype(dtype) for (name, shape), dtype in given}
     whole = whole_inputs(graph)
     for name in [name for name in data if name in whole]:
-        x, least = data[name], whole[name]
-        data[name] = random.randint(least, least + 2, x.shape).astype(x.dtype)
+        data[name] = random.choice(whole[name], data[name].shape).astype(data[name].dtype)
     for node in graph.nodes():
         if node.op == "_contrib_box_nms" and node.inputs[0].node.name in data:
             at = int(node.get("coord_start", 2))

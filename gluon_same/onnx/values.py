@@ -239,6 +239,16 @@ class Data:
         return 0 if self.scalar else len(self.shape)
 
 
+def nothing(shapes: Iterable[Sizes], dtype: Any, resized: bool = False) -> Known:
+    """Return an array without elements, which MXNet does not support, but Concat here.
+
+    Its shape at each trial may be another one at other sizes if it is ``resized``.
+    """
+    known = Known([np.zeros(shape, dtype) for shape in shapes])
+    known.resized = resized
+    return known
+
+
 class Items(NamedTuple):
     """Sequence of arrays."""
 

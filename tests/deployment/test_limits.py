@@ -229,3 +229,14 @@ def test_indices_of_a_table_that_raises_an_error_for_others():
     )
     changes = running.noises(graph, [([ids], [net(ids).asnumpy()])])
     assert changes.max() < 1e-5  # those of weights, and not of indices
+
+
+def test_random_indices_that_do_not_fit():
+    net = nn.HybridLambda(lambda F, x, indices: F.gather_nd(x, indices))
+    x, indices = normal((1, 3)), mx.nd.array([[0, 0], [2, 1]])
+    with pytest.raises(
+        ValueError, match="lacks elements at random indices: give typical inputs as data="
+    ):
+        gluon_same.deploy(net, x.shape, indices.shape, tune=False)
+    block = gluon_same.deploy(net, x.shape, indices.shape, data=[(x, indices)], tune=False)
+    same(block(x, indices), net(x, indices))

@@ -159,6 +159,18 @@ CASES = {
         z = Expand(number, c) y = Concat<axis = -1>(x, z, x)""",
         {"one": N([1]), "two": N([2]), "number": N([[0.5]], "f")}, ["2, L"],
     ),
+    "filled up to several sizes": (
+        """s = Shape(x) n = Slice(s, zero, axis) d = Sub(most, n) k = Max(d, zero) e = Sub(three, n)
+        l = Max(e, zero) c = Concat<axis = 0>(k, two) f = Concat<axis = 0>(l, two)
+        u = ConstantOfShape(c) v = ConstantOfShape(f) y = Concat<axis = 0>(x, v, u, v)""",
+        {**lacking(0, 100), "axis": N([1]), "three": N([3]), "two": N([2])}, ["N, 2"],
+    ),
+    "filled up to a multiple": (
+        """s = Shape(x) n = Slice(s, one, two) r = Mod(n, eight) d = Sub(eight, r) k = Mod(d, eight)
+        c = Concat<axis = 0>(two, k) z = ConstantOfShape<value = float[1] {3}>(c)
+        y = Concat<axis = 1>(x, x, z)""",
+        {"one": N([1]), "two": N([2]), "eight": N([8])}, ["2, L"],
+    ),
     "as many rows of one number as there are": (
         f"""{LACKING} m = Min(n, most) c = Concat<axis = 0>(m, two)
         z = ConstantOfShape<value = float[1] {{3}}>(c) y = Concat<axis = 0>(z, z)""",

@@ -7,7 +7,7 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import Data, Flag, Known, compute_dtype, stored_dtype
+from ..values import Data, Flag, Known, compute_dtype, nothing, stored_dtype
 
 #: Operators of one input without attributes.
 _UNARY: Dict[str, Union[str, Callable[..., Any]]] = {
@@ -63,9 +63,8 @@ def combine(net: Any, x: Any, other: Any, kind: str) -> Any:
         count = max(len(v.trials) for v in (x, other))
         pairs = ([v.at(t).shape if isinstance(v, Known) else v.trials[t] for v in (x, other)]
                  for t in range(count))  # fmt: skip
-        nothing = Known([np.zeros(np.broadcast_shapes(*pair), x.dtype) for pair in pairs])
-        nothing.resized = any(isinstance(v, Known) and v.resized for v in (x, other))
-        return nothing
+        resized = any(isinstance(v, Known) and v.resized for v in (x, other))
+        return nothing((np.broadcast_shapes(*pair) for pair in pairs), x.dtype, resized)
     x, other = (net.array(v) if isinstance(v, Known) and v.open else v for v in (x, other))
     for one, number in ((x, other), (other, x)):
         value = _number(number)

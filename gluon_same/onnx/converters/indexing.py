@@ -8,7 +8,7 @@ from ...importing import functions
 from ...importing.indices import beyond
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..values import Data, Flag, Known, Unsupported, axis_of, compute_dtype, known, numbers
+from ..values import Data, Flag, Known, Unsupported, axis_of, compute_dtype, known, nothing, numbers
 from .shapes import cast_to
 from .slicing import slice_
 
@@ -26,7 +26,7 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Any:
     scalar = indices.ndim == 0 and x.ndim == 1
     axis = axis_of(axis, x.ndim)
     if _lacks_elements(x) and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
-        return _nothing(x, indices, lambda given, at: (*given[:axis], *at, *given[axis + 1 :]))
+        return _gathered(x, indices, lambda given, at: (*given[:axis], *at, *given[axis + 1 :]))
     _check_within(indices, x.shape[axis : axis + 1])
     if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
         index = int(known(indices, "index").item())
@@ -48,7 +48,7 @@ def gather_elements(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
 def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     count = _coordinates(indices)
     if _lacks_elements(x) and 0 in x.shape[batch_dims + count :]:
-        return _nothing(x, indices, lambda given, at: (*at[:-1], *given[batch_dims + count :]))
+        return _gathered(x, indices, lambda given, at: (*at[:-1], *given[batch_dims + count :]))
     _check_within(indices, x.shape[batch_dims : batch_dims + count])
     left = indices.ndim - 1 + x.ndim - batch_dims - count
     return net.call(
@@ -62,10 +62,10 @@ def _lacks_elements(x):
     return isinstance(x, Known) and not x.first.size and not x.resized
 
 
-def _nothing(x, indices, shape_of):
-    """Return what is gathered from an array without elements, which only Concat supports."""
+def _gathered(x, indices, shape_of):
+    """Return what is gathered from an array without elements."""
     shapes = (np.shape(each) if isinstance(indices, Known) else each for each in indices.trials)
-    return Known([np.zeros(shape_of(x.at(t).shape, at), x.dtype) for t, at in enumerate(shapes)])
+    return nothing((shape_of(x.at(t).shape, at) for t, at in enumerate(shapes)), x.dtype)
 
 
 def _signed(indices):

@@ -14,7 +14,19 @@ from ..pending import Filled, Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
-from ..values import FIX, Data, Flag, Known, Limited, Unsupported, axis_of, compute_dtype, known, numbers
+from ..values import (
+    FIX,
+    Data,
+    Flag,
+    Known,
+    Limited,
+    Unsupported,
+    axis_of,
+    compute_dtype,
+    known,
+    nothing,
+    numbers,
+)  # fmt: skip
 
 
 @converter("Shape")
@@ -185,9 +197,7 @@ def _expanded(net, x, shape):
     shape = numbers(shape, "shape", 0)
     wanted = x.each(lambda trial, given: np.broadcast_shapes(given, tuple(map(int, shape.at(trial)))))
     if all(0 in each for each in wanted):
-        y = Known([np.zeros(each, x.dtype) for each in wanted])
-        y.resized = shape.limit < np.inf
-        return y
+        return nothing(wanted, x.dtype, shape.limit < np.inf)
     return expanded(net, x, wanted, shape)
 
 

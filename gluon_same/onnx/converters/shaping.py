@@ -12,7 +12,19 @@ from ..codes import MOST_AXES
 from ..pending import Filled, Unfolded
 from ..registry import converter, once_attributes
 from ..reshaping import repeated, reshaped
-from ..values import EMPTY, FIX, Data, Known, Limited, Unsupported, axis_of, distinct, known, numbers
+from ..values import (
+    EMPTY,
+    FIX,
+    Data,
+    Known,
+    Limited,
+    Unsupported,
+    axis_of,
+    distinct,
+    known,
+    nothing,
+    numbers,
+)  # fmt: skip
 from .padding import pad
 from .reducing import axes_of
 from .shapes import shape as shape_of
@@ -48,26 +60,34 @@ def transposed(net: Any, x: Data, shapes: Sequence[Tuple[int, ...]], perm: List[
 @converter("Concat", 4)
 def concat(net: Any, *arrays: Union[Any, Filled], axis: int) -> Any:
     axis = axis_of(axis, arrays[0].ndim)
-    parts: List[Any] = []
-    waiting: List[Any] = []  # amounts that pad the first part
     x: Any
+    parts: List[Any] = []
+    front: List[Any] = []  # arrays of one number before the first other one
     for x in arrays:
-        sizes = x.sizes if isinstance(x, (Filled, Known)) else None
-        lengthens = sizes is not None and (isinstance(x, Filled) or sizes.limits[axis] < np.inf)
-        if lengthens and parts:
-            parts[-1] = _lengthened(net, parts[-1], x, axis)
-        elif lengthens:
-            waiting.append(x)
+        if _fills(x, axis):
+            if parts:
+                parts[-1] = _lengthened(net, parts[-1], x, axis)
+            else:
+                front.append(x)
         elif x.shape[axis] != 0:
             parts.append(x)
-            while waiting:
-                parts[-1] = _lengthened(net, parts[-1], waiting.pop(), axis, before=True)
         elif isinstance(x, Known) and x.resized:
             raise Limited(f"whether {x.name or 'an input'} has elements {FIX}")
-    parts += map(net.array, waiting)
-    if len(parts) < 2:
-        return parts[0] if parts else arrays[0]
+    if not parts:
+        parts = [net.array(x) for x in front] or [*arrays[:1]]
+    else:
+        for x in reversed(front):
+            parts[0] = _lengthened(net, parts[0], x, axis, before=True)
+    if len(parts) == 1:
+        return parts[0]
     return net.call(functions.how_to_join(axis, *(x.shape for x in parts)), *parts, dim=axis)
+
+
+def _fills(x, axis):
+    """Return whether an array is of one number, and may have any number of elements along an axis."""
+    return isinstance(x, Filled) or (
+        isinstance(x, Known) and x.sizes is not None and x.sizes.limits[axis] < np.inf
+    )
 
 
 def _lengthened(net, x, filled, axis, before=False):
@@ -76,7 +96,8 @@ def _lengthened(net, x, filled, axis, before=False):
     pair = [filled.sizes.elements()[axis], Known([np.zeros(1, np.int64)])][::step]
     amounts = filled.sizes.changed(lambda given: np.array([given[axis], 0][::step]))
     amounts.make = lambda: net.call("concat", *pair, dim=0)
-    return net.array(pad(net, net.array(x), amounts, Known([filled.fill]), Known([np.array([axis])])))
+    amounts.limits = np.zeros(2)  # without looking for a simpler rule
+    return pad(net, net.array(x), amounts, Known([filled.fill]), Known([np.array([axis])]))
 
 
 converter("Concat", 1)(partial(concat, axis=1))
@@ -109,7 +130,8 @@ def split(
         rest = iter([net.call(functions.exactly, x, axis=axis, size=sizes[0])])
     else:
         rest = iter(net.call(functions.split, x, axis=axis, sizes=sizes, outputs=len(sizes)))
-    return [next(rest) if n else _nothing(x, axis) for n in parts]
+    empty = nothing(((*s[:axis], 0, *s[axis + 1 :]) for s in x.trials), x.dtype)
+    return [next(rest) if n else empty for n in parts]
 
 
 def _uneven(net, x, axis, count):
@@ -132,11 +154,6 @@ def _running_totals(net: Any, sizes: Known) -> Data:
     """Return 0 and the ends of parts of some sizes, computed at run time."""
     zero = Known([np.zeros(1, np.int64)])
     return net.call("concat", zero, net.call("cumsum", net.array(sizes), axis=0), dim=0)
-
-
-def _nothing(x, axis):
-    """Return a part of an array that has no elements, which MXNet does not support, but Concat here."""
-    return Known([np.zeros((*s[:axis], 0, *s[axis + 1 :]), x.dtype) for s in x.trials])
 
 
 once_attributes("Split", 1, split, split="sizes")

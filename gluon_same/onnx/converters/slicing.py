@@ -8,7 +8,19 @@ import numpy as np
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, reshaped
-from ..values import EMPTY, FIX, UNLIMITED, Data, Known, Limited, Unsupported, distinct, known, numbers
+from ..values import (
+    EMPTY,
+    FIX,
+    UNLIMITED,
+    Data,
+    Known,
+    Limited,
+    Unsupported,
+    distinct,
+    known,
+    nothing,
+    numbers,
+)  # fmt: skip
 
 #: Axes of an array that MXNet's ``slice`` takes.
 _MOST_AXES = 5
@@ -39,9 +51,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
 
     shapes = x.each(shape_at)
     if all(0 in shape for shape in shapes):
-        nothing = Known([np.zeros(shape, x.dtype) for shape in shapes])
-        nothing.resized = starts.open or ends.open
-        return nothing
+        return nothing(shapes, x.dtype, starts.open or ends.open)
     if x.ndim > _MOST_AXES:
         each = zip(starts.elements(), ends.elements(), (Known([np.array([by])]) for by in step))
         return _one_by_one(net, x, where, list(each))
