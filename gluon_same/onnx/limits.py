@@ -194,6 +194,9 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     limit = min((x.limit for x in inputs), default=np.inf)
     if not any(x.open for x in inputs) or not result.first.size:
         return limit
+    if limit < np.inf and _RULES.get(operator) is _comparison:
+        trials = _trials_of(inputs, result)
+        return np.inf if any(not x.open and _apart(trials, i).all() for i, x in enumerate(inputs)) else 0
     if operator in _PICKS or _cuts(operator, inputs) or (limit < np.inf and operator not in _MOVES):
         return 0
     if operator in ("ArgMax", "ArgMin"):
@@ -233,11 +236,13 @@ def _trials_of(inputs: Sequence[Any], result: Any) -> _Trials:
 
 
 def _comparison(trials: _Trials) -> float:
-    apart = []
-    for i, low in enumerate(reversed(trials.lows)):
-        x, other = trials.given[i][0], trials.given[1 - i]
-        apart.append(~trials.opened[i] & ((x < low) | (x >= np.maximum(other.max(0) + 1, UNLIMITED))))
-    return trials.unless(np.any(apart, axis=0))
+    return trials.unless(np.any([_apart(trials, i) for i in (0, 1)], axis=0))
+
+
+def _apart(trials, i):
+    """Return where a fixed number is less than another one at all sizes, or beyond all sizes."""
+    x, most = trials.given[i][0], trials.given[1 - i].max(0)
+    return ~trials.opened[i] & ((x < trials.lows[1 - i]) | (x >= np.maximum(most + 1, UNLIMITED)))
 
 
 def _sign(trials: _Trials) -> float:

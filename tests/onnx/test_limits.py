@@ -270,6 +270,14 @@ def test_a_condition_that_is_the_same_at_all_tried_sizes_is_refused(tmp_path):
         import_model(path)
 
 
+def test_a_condition_that_no_number_up_to_a_limit_meets(tmp_path):
+    """torchvision asks whether there are no boxes, of which it took some of the best."""
+    text = f"{SIZE} m = Min(n, k) far = Equal(m, zero) {THEN}"
+    compared(model(tmp_path, text), numbers(2, 3), numbers(1, 600))
+    with pytest.raises(ValueError, match="fix them with input_shapes="):
+        import_model(model(tmp_path, text.replace("zero", "k")))
+
+
 def test_divisions_of_sizes_in_proportion(tmp_path):
     """PyTorch's interpolation by areas divides half a size by the size."""
     text = f"{SIZE} h = Div(n, two) r = Div(h, n) m = Add(r, one) y = Range(zero, m, one)"
