@@ -222,6 +222,9 @@ REFUSED = {
         w = ReduceSum<keepdims = 0>(t) y = Add(x, w)""",
     "a product of columns behind a million": """m = Min(n, far) t = Slice(x, m, far, axis)
         o = Slice(x, zero, axis, axis) p = Mul(t, o) w = ReduceSum<keepdims = 0>(p) y = Add(x, w)""",
+    "rows of columns behind a million": """m = Min(n, far) t = Slice(x, m, far, axis)
+        o = Slice(x, zero, axis, axis) i = Cast<to = 7>(o) j = Squeeze(i, axis) u = Gather(t, j)
+        w = ReduceSum<keepdims = 0>(u) y = Add(x, w)""",
     "columns to join": """o = Slice(x, zero, axis, axis) w = Expand(o, c)
         y = Concat<axis = 1>(x, w)""",
     "rows to write": """z = ConstantOfShape<value = int64[1] {0}>(c) i = Transpose(z)
