@@ -23,7 +23,7 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
         x, axis = net.call("reshape", x, shape=(-1,), scalar=False), 0
     axis = axis_of(axis, x.ndim)
     if isinstance(condition, Known) and not condition.open:
-        kept = np.flatnonzero(condition.array.ravel()[: x.shape[axis]])
+        kept = np.flatnonzero(condition.array[: x.shape[axis]])
         if not kept.size:
             raise Unsupported(EMPTY)
         among = 0 if x.shape[axis] is None else None
