@@ -6,8 +6,8 @@ import numpy as np
 
 from .graph import Entry, Graph, Node
 
-#: Operators that take indices or lengths: the position of these, and some that suit arrays of any size.
-#: MXNet writes, or reads, beyond the array for others where there is only 0.
+#: Operators that take indices or lengths: the position of these, and some that suit most arrays. Where 0
+#: alone does, MXNet would read or write beyond arrays that have no other.
 _TAKING = {
     **dict.fromkeys(("gather_nd", "pick", "take"), (1, range(2))),
     **dict.fromkeys(("_contrib_index_copy", "batch_take", "scatter_nd"), (1, range(1))),

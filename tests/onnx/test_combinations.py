@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import mxnet as mx
 import numpy as np
 import onnx
 import pytest
@@ -266,6 +267,17 @@ def test_arrays_that_may_have_elements_at_other_sizes(tmp_path, nodes):
     path = written(tmp_path / "net.onnx", graph, weights)
     with pytest.raises(ValueError, match="input_shapes="):
         import_model(path)
+
+
+def test_a_part_that_has_no_elements_at_some_sizes(tmp_path):
+    graph = """net (float[2, L] x) => (float[2, M] y) {
+        t = Slice(x, four, far, one) y = Concat<axis = 1>(x, t) }"""
+    weights = {"four": N([4]), "far": N([2**62]), "one": N([1])}
+    net = compared(written(tmp_path / "net.onnx", graph, weights), numbers(2, 5))
+    for active in (False, True):
+        net.hybridize(active)
+        with pytest.raises(ValueError, match="selects none of some elements"):
+            net(mx.nd.zeros((2, 3)))
 
 
 def test_sizes_in_doubt_that_codes_contain_are_made_sure():
