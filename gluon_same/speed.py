@@ -97,7 +97,8 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
     net : Block
         Net with float32 parameters.
     *input_shapes : tuple of int or NDArray
-        Shape of each input, the batch first, filled with normal random numbers; or an array.
+        Shape of each input, the batch first, filled with normal random numbers, or 0 and 1 for
+        indices; or an array.
 
     Returns
     -------

@@ -32,7 +32,7 @@ from .running import (
     ranks,
     samples,
     unstable,
-)  # fmt: skip
+)
 
 __all__ = ["deploy"]
 
@@ -76,8 +76,9 @@ def deploy(
         slower than in float32 even there, so measure both.
     data : NDArray, numpy.ndarray or iterable, optional
         Samples, or batches such as a DataLoader yields. They calibrate int8 and serve to measure the
-        error. The default is normal random numbers. int8 requires data, as does a net that is not
-        defined for all numbers, such as a logarithm, or whose input has regions of samples.
+        error. The default is normal random numbers, but 0 and 1 for indices. int8 requires data, as
+        does a net that is not defined for all numbers, such as a logarithm, or whose input has regions
+        of samples.
     tune : bool
         Whether to choose among equivalent forms by timing them on this machine, which takes seconds.
         Otherwise, fixed rules choose.

@@ -26,7 +26,7 @@ from ..values import (
     known,
     nothing,
     numbers,
-)  # fmt: skip
+)
 
 
 @converter("Shape")

@@ -24,7 +24,7 @@ from ..values import (
     known,
     nothing,
     numbers,
-)  # fmt: skip
+)
 from .padding import pad
 from .reducing import axes_of
 from .shapes import shape as shape_of

@@ -20,7 +20,7 @@ from ..values import (
     known,
     nothing,
     numbers,
-)  # fmt: skip
+)
 
 #: Axes of an array that MXNet's ``slice`` takes.
 _MOST_AXES = 5
