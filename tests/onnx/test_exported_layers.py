@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gluon_same import nn
+from gluon_same.importing.embedding import Embedding
 from gluon_same.onnx import export_model
 from onnx_files import close, operators, reader, ready
 
@@ -135,3 +136,13 @@ def test_convolution_of_channels_last_data(path):
     last.weight.set_data(first.weight.data().transpose((0, 2, 3, 1)))
     export_model(last, (2, 8, 9, 3), path, check=False)
     close(reader(path)(x.transpose((0, 2, 3, 1))), first(x).transpose((0, 2, 3, 1)))
+
+
+def test_indices_of_a_table_that_raises_an_error_for_others(tmp_path):
+    """The check uses large numbers, too, as the net adds 100, and small ones for indices."""
+    net = nn.HybridSequential()
+    net.add(Embedding(3, 4), nn.HybridLambda(lambda F, x: F.relu(x + 100)))
+    net.initialize()
+    path = export_model(net, (2, 7), str(tmp_path / "net.onnx"))
+    ids = mx.nd.array([[0, 2, 1, 2, 0, 1, 2]] * 2)
+    close(reader(path)(ids), net(ids))
