@@ -136,15 +136,15 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
     trace = Trace(net, shapes, sized=False)
     context = ready(trace)
-    graph = Graph(trace.symbol(), inputs=trace.shapes)
-    pairs = zip(input_shapes, random_inputs(graph, trace.shapes))
+    traced = Graph(trace.symbol(), inputs=trace.shapes)
+    pairs = zip(input_shapes, random_inputs(traced, trace.shapes))
     arrays = [_array(given, numbers, context) for given, numbers in pairs]
-    allowed = {name: True for name, value in flags(graph).items() if value}
+    allowed = {name: True for name, value in flags(traced).items() if value}
     text = ", ".join(map(str, shapes))
     marks = ", ".join(f"{name}=True" for name in allowed)
     exported = f"{text if len(shapes) == 1 else f'[{text}]'}, 'net.onnx', dynamic=True"
     in_onnx = f"gluon_same.onnx.export_model(net, {exported})  # in onnxruntime"
-    as_graph = Sized(
+    graph = Sized(
         (net.name, net.prefix), {False: trace.symbol()}, {**trace.shapes},
         net._collect_params_with_prefix(), structure=trace.structure,
     )  # fmt: skip  # of the hybridized net, which itself does not change
@@ -158,8 +158,8 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
         return _flagged(block, **given)
 
     forms: Dict[str, Callable[[], Any]] = {
-        "net.hybridize()": lambda: hybridized(copy(as_graph)),
-        f"net.hybridize({marks})": lambda: hybridized(as_graph, **allowed),
+        "net.hybridize()": lambda: hybridized(copy(graph)),
+        f"net.hybridize({marks})": lambda: hybridized(graph, **allowed),
         f"gluon_same.specialize(net, {text})": lambda: _flagged(specialize(net, *shapes), **allowed),
         f"gluon_same.deploy(net, {text})": lambda: deploy(net, *shapes, data=[arrays]),
         in_onnx: lambda: _exported(net, shapes, arrays),
@@ -228,7 +228,10 @@ def _exported(net: Block, shapes: Any, arrays: Sequence[Any]) -> Callable[..., A
     with TemporaryDirectory() as folder:
         path = export_model(net, shapes, os.path.join(folder, "net.onnx"), dynamic=True)
         session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
-    kinds = {"tensor(int32)": "int32", "tensor(int64)": "int64"}  # of indices, unlike the net's own
+    kinds = {
+        "tensor(int32)": "int32",
+        "tensor(int64)": "int64",
+    }  # the file's, where the net takes float32
     pairs = [(each, _as_numpy(x)) for each, x in zip(session.get_inputs(), arrays)]
     named = {each.name: x.astype(kinds.get(each.type, x.dtype)) for each, x in pairs}
     return partial(session.run, None, named)

@@ -29,11 +29,11 @@ _REGIONS = {"ROIPooling", "_contrib_PSROIPooling", "_contrib_ROIAlign", "_contri
 
 
 def whole_inputs(graph: Graph) -> Dict[str, range]:
-    """Return some numbers for each variable that consists of indices or lengths, by name."""
+    """Return some numbers for each input of a graph that consists of indices or lengths."""
     found: Dict[str, range] = {}
     for node in graph.nodes():
         position, numbers = _TAKING.get(node.op, (len(node.inputs), range(0)))
-        for name in _sources(node.inputs[position : position + 1], lambda node: node.op in _PASSING):
+        for name in _sources(graph, node.inputs[position : position + 1], lambda x: x.op in _PASSING):
             own = found.get(name, numbers)
             least = max(own.start, numbers.start)
             found[name] = range(least, max(least + 1, min(own.stop, numbers.stop)))
@@ -41,27 +41,33 @@ def whole_inputs(graph: Graph) -> Dict[str, range]:
 
 
 def region_inputs(graph: Graph) -> Set[str]:
-    """Return the names of the inputs that have regions, also behind operators of one input."""
+    """Return the inputs of a graph that have regions, also behind operators of one input."""
     entries = [node.inputs[1] for node in graph.nodes() if node.op in _REGIONS]
-    return _sources(entries, lambda node: len(node.inputs) == 1)
+    return _sources(graph, entries, lambda node: len(node.inputs) == 1)
 
 
-def random_inputs(graph: Graph, shapes: Mapping[str, Tuple[int, ...]]) -> List[np.ndarray]:
-    """Return normal random numbers for inputs, but whole ones for indices and lengths."""
+def random_inputs(
+    graph: Graph, shapes: Mapping[str, Tuple[int, ...]], kind: str = "normal", *arguments: float
+) -> List[np.ndarray]:
+    """Return random numbers for inputs: whole ones for indices and lengths.
+
+    Others are drawn by the function ``kind`` of NumPy's RandomState, with its arguments.
+    """
     random, whole = np.random.RandomState(0), whole_inputs(graph)
+    draw = getattr(random, kind)
     return [
-        random.choice(whole[name], shape) if name in whole else random.normal(size=shape)
+        random.choice(whole[name], shape) if name in whole else draw(*arguments, size=shape)
         for name, shape in shapes.items()
     ]
 
 
-def _sources(entries: Sequence[Entry], passes: Callable[[Node], bool]) -> Set[str]:
-    """Return the names of the nodes from which entries come, by operators that pass them on."""
-    waiting, found = [entry.node for entry in entries], {}
+def _sources(graph: Graph, entries: Sequence[Entry], passes: Callable[[Node], bool]) -> Set[str]:
+    """Return the inputs of a graph from which entries come, by operators that pass them on."""
+    waiting, found = [entry.node for entry in entries], set()
     while waiting:
         node = waiting.pop()
         if node.name not in found:
-            found[node.name] = passed = passes(node)
+            found.add(node.name)
             inputs = node.inputs if node.op in _JOINING else node.inputs[:1]
-            waiting += [entry.node for entry in inputs if passed]
-    return {name for name, passed in found.items() if not passed}
+            waiting += [entry.node for entry in inputs if passes(node)]
+    return found & graph.inputs.keys()

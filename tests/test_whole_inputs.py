@@ -37,19 +37,20 @@ CASES = {
 @pytest.mark.parametrize("symbol, numbers", CASES.values(), ids=CASES)
 def test_indices_and_lengths(symbol, numbers):
     graph = Graph(symbol, inputs={"x": (4,), "y": (4,)})
-    assert {name: n for name, n in whole_inputs(graph).items() if name in graph.inputs} == numbers
+    assert whole_inputs(graph) == numbers
 
 
 def test_arrays_that_are_joined_often():
     indices = x
     for _ in range(60):  # 2**60 ways
         indices = mx.sym.slice_axis(mx.sym.concat(indices, indices, dim=0), axis=0, begin=0, end=4)
-    assert whole_inputs(Graph(mx.sym.take(table, indices)))["x"] == range(2)
+    assert whole_inputs(Graph(mx.sym.take(table, indices), inputs={"x": (4,)})) == {"x": range(2)}
 
 
 def test_regions():
     symbol = mx.sym.contrib.ROIAlign(x, mx.sym.identity(y * 2), pooled_size=(2, 2), spatial_scale=1)
-    assert region_inputs(Graph(symbol)) == {"y"}
+    assert region_inputs(Graph(symbol, inputs={"x": (2, 3, 8, 8), "y": (4, 5)})) == {"y"}
+    assert region_inputs(Graph(symbol, inputs={"x": (2, 3, 8, 8)})) == set()
 
 
 def test_random_numbers():

@@ -162,10 +162,9 @@ def deploy(
         errors = (error(_call(block, arrays), want, pipeline.ranked) for arrays, want in 2 * pairs)
         pipeline.report.error = max(errors)
     except ERRORS as failure:
-        if data is None and "bound" in str(failure):
-            raise ValueError(
-                f"{title(net)} lacks elements at random indices: give typical inputs as data="
-            ) from failure
+        if "out of bound" in str(failure):
+            where = "random indices: give typical inputs as data=" if data is None else "indices of data"
+            raise ValueError(f"{title(net)} lacks elements at {where}") from failure
         raise ValueError(
             f"MXNet {mx.__version__} cannot run {title(net)} in {dtype} on this machine: "
             f"{_INSTEAD[dtype]}. {str(failure).strip().splitlines()[-1]}"

@@ -14,7 +14,7 @@ from ..arrays import in_thread, read_by
 from ..deployment.running import caller, error, noises
 from ..graph import Graph
 from ..trace import Trace
-from ..whole_inputs import whole_inputs
+from ..whole_inputs import random_inputs
 
 #: Largest difference, relative to the largest magnitude of an output. Rounding stays well below it.
 TOLERANCE = 1e-3
@@ -76,7 +76,7 @@ def compare(
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        graph = Graph(Trace(net, list(shapes.values())).symbol())
+        graph = Graph(Trace(net, list(shapes.values())).symbol(), inputs=shapes)
         draws = any(node.op.startswith(("_random", "_sample", "_shuffle")) for node in graph.nodes())
         compared = []
         for given, low, high in _runs(graph, shapes, free or {}):
@@ -121,12 +121,8 @@ def _runs(graph: Graph, shapes: Shapes, free: Dict[str, Sequence[int]]) -> Itera
 
 
 def _data(graph, shapes, dtypes, low, high):
-    random = np.random.RandomState(0)
-    given = zip(shapes.items(), dtypes)
-    data = {name: random.uniform(low, high, shape).astype(dtype) for (name, shape), dtype in given}
-    whole = whole_inputs(graph)
-    for name in [name for name in data if name in whole]:
-        data[name] = random.choice(whole[name], data[name].shape).astype(data[name].dtype)
+    drawn = zip(shapes, random_inputs(graph, shapes, "uniform", low, high), dtypes)
+    data = {name: x.astype(dtype) for name, x, dtype in drawn}
     for node in graph.nodes():
         if node.op == "_contrib_box_nms" and node.inputs[0].node.name in data:
             at = int(node.get("coord_start", 2))

@@ -57,19 +57,25 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
     return _by_steps(net, x, steps, scalar)
 
 
+def make_sure(x: Data, axis: int) -> bool:
+    """Make sure that the size of an axis follows the rule of the trials; return whether it does."""
+    calls = x.doubts.get(axis, [None])
+    for call in filter(None, calls):
+        call()
+    return bool(calls)
+
+
 def _by_steps(net, x, steps, scalar=False):
     """Return a reshape by codes, and make sure of sizes in doubt that may be in their numbers.
 
     MXNet would read and write beyond the data.
     """
     written = [n for codes in steps for n in codes if n > 0]
-    for axis, calls in x.doubts.items():
+    for axis in x.doubts:
         sizes = {shape[axis] for shape in x.trials}
-        if len(sizes) == 1 and any(n % max(sizes) == 0 for n in written):
-            if not calls:
-                raise Unsupported(f"a size of its data {FIX}")
-            for call in filter(None, calls):
-                call()
+        numbered = len(sizes) == 1 and any(n % max(sizes) == 0 for n in written)
+        if numbered and not make_sure(x, axis):
+            raise Unsupported(f"a size of its data {FIX}")
     for codes in steps:
         x = net.call("reshape", x, shape=codes, scalar=scalar)
     return x

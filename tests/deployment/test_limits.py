@@ -214,6 +214,16 @@ def test_regions_of_samples_are_given(aligns):
     same(gluon_same.deploy(net, *shapes, data=[inputs], tune=False)(*inputs), net(*inputs))
 
 
+def test_regions_that_are_computed_are_not_given():
+    def pooled(F, x):
+        zero = F.zeros_like(F.mean(x, axis=(2, 3)))
+        regions = F.slice_axis(F.concat(zero, zero + 7, dim=1), axis=1, begin=1, end=None)
+        return F.contrib.ROIAlign(x, regions, pooled_size=(3, 2), spatial_scale=0.5)
+
+    net, x = nn.HybridLambda(pooled), normal((2, 3, 16, 16))
+    same(gluon_same.deploy(net, x.shape, tune=False)(x), net(x))
+
+
 def test_indices_of_a_table_that_raises_an_error_for_others():
     net = nn.HybridSequential()
     net.add(Embedding(3, 4), nn.Dense(5, flatten=False))
@@ -240,3 +250,5 @@ def test_random_indices_that_do_not_fit():
         gluon_same.deploy(net, x.shape, indices.shape, tune=False)
     block = gluon_same.deploy(net, x.shape, indices.shape, data=[(x, indices)], tune=False)
     same(block(x, indices), net(x, indices))
+    with pytest.raises(ValueError, match="lacks elements at indices of data"):
+        gluon_same.deploy(net, x.shape, indices.shape, data=[(x, indices + 1)], tune=False)

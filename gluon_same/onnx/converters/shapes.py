@@ -13,7 +13,7 @@ from ..folding import fills
 from ..pending import Filled, Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
+from ..reshaping import axis_of_size, expanded, make_sure, reshaped, zeros_of
 from ..values import (
     FIX,
     Data,
@@ -53,14 +53,6 @@ def _of_sizes(name: str, function: Any, x: Data, part: slice, make: Callable[[],
     found.limits = np.array(limits if found.ndim else min(limits, default=np.inf), float)
     found.make = make
     return found
-
-
-def make_sure(x: Data, axis: int) -> bool:
-    """Make sure that the size of an axis follows the rule of the trials; return whether it does."""
-    calls = x.doubts.get(axis, [None])
-    for call in filter(None, calls):
-        call()
-    return bool(calls)
 
 
 @converter("Identity")
