@@ -72,3 +72,12 @@ def test_masks_of_booleans(tmp_path):
     close(deploy(net, x.shape, mask.shape, data=[(x, mask)], tune=False)(x, mask), wanted)
     again = export_model(net, [(2, 3)] * 2, tmp_path / "again.onnx", dtype=["float32", "bool"])
     np.testing.assert_array_equal(reference(again, *data)[0], wanted[0])
+
+
+def test_outputs_that_are_whole_constants(tmp_path):
+    graph = """net (bool[2, 3] x) => (int64[2] y, int64[1] z)
+        <int64[2] v = {4, 5}, int64[1] w = {7}> { y = Identity(v) z = Identity(w) }"""
+    net = import_model(written(tmp_path / "net.onnx", graph))
+    path = export_model(net, (2, 3), tmp_path / "again.onnx")
+    found = reference(str(path), np.ones((2, 3), bool))
+    assert [(x.tolist(), x.dtype) for x in found] == [([4, 5], "int64"), ([7], "int64")]
